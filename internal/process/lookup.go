@@ -1,6 +1,7 @@
 package process
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -79,13 +80,7 @@ func findExecutable(name string, s Spec) (string, error) {
 			denied = &reason{text: filepath.Join(dir, name) + " is not executable", cause: fs.ErrPermission}
 		}
 	}
-	switch {
-	case denied != nil:
-		return "", denied
-	case relative != nil:
-		return "", relative
-	}
-	return "", notFound("not found in its PATH")
+	return "", cmp.Or(denied, relative, notFound("not found in its PATH"))
 }
 
 // leadsInto reports whether a path is in a folder, directly or through links.
@@ -105,8 +100,7 @@ func leadsInto(path, folder string) bool {
 
 // findAt checks a program given as a path.
 func findAt(name, dir string) (string, error) {
-	path := name
-	path = expand.From(absolute(dir), path)
+	path := expand.From(absolute(dir), name)
 	found, err := osexec.LookPath(path)
 	if err == nil {
 		return found, nil
@@ -120,7 +114,7 @@ func findAt(name, dir string) (string, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return "", notFound("no such file")
 	}
-	return "", err
+	return "", text.Cause(err)
 }
 
 func hasSeparator(name string) bool {
@@ -156,6 +150,8 @@ func explain(err error, path, dir string) error {
 		return notFound("its interpreter %q was not found", interpreter)
 	case errors.Is(err, fs.ErrNotExist):
 		return notFound("no such file, or the loader it needs is missing")
+	case isFormatError(err) && strings.HasPrefix(line, "\ufeff#!"):
+		return &reason{text: "its #! line begins with a byte order mark; save it as UTF-8 without one", cause: err}
 	case isFormatError(err):
 		return &reason{text: "it is neither a program for this machine nor a script with a #! line", cause: err}
 	}

@@ -85,6 +85,10 @@ func TestRunReportsWhyAProgramCannotStart(t *testing.T) {
 	dir := t.TempDir()
 	writeProgram(t, filepath.Join(dir, "orphan.sh"), "#!/toolreg/no/such/interpreter -x\n", 0o755)
 	writeProgram(t, filepath.Join(dir, "text"), "just text\n", 0o755)
+	writeProgram(t, filepath.Join(dir, "marked"), "\ufeff#!/bin/sh\n", 0o755)
+	if err := os.Symlink("loop", filepath.Join(dir, "loop")); err != nil {
+		t.Fatal(err)
+	}
 	writeProgram(t, filepath.Join(dir, "windows.sh"), "#!/bin/sh\r\necho\r\n", 0o755)
 	tests := []struct {
 		name   string
@@ -94,6 +98,8 @@ func TestRunReportsWhyAProgramCannotStart(t *testing.T) {
 	}{
 		{"interpreter", Spec{Argv: []string{dir + "/orphan.sh"}}, `its interpreter "/toolreg/no/such/interpreter -x" was not found`, fs.ErrNotExist},
 		{"Windows line endings", Spec{Argv: []string{dir + "/windows.sh"}}, `its interpreter "/bin/sh\r" was not found; its lines end in CR LF`, fs.ErrNotExist},
+		{"byte order mark", Spec{Argv: []string{dir + "/marked"}}, "its #! line begins with a byte order mark", syscall.ENOEXEC},
+		{"loop", Spec{Argv: []string{dir + "/loop"}}, `loop": too many levels of symbolic links`, syscall.ELOOP},
 		{"no #! line", Spec{Argv: []string{dir + "/text"}}, "#! line", syscall.ENOEXEC},
 		{"working directory", Spec{Argv: []string{"/bin/true"}, Dir: dir + "/absent"}, "working directory", fs.ErrNotExist},
 		{"working directory is a file", Spec{Argv: []string{"/bin/true"}, Dir: dir + "/text"}, "is not a directory", nil},

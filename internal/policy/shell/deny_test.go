@@ -40,6 +40,8 @@ func TestRuleAllowsRunner(t *testing.T) {
 		{"go run . -f x", "rm", "go run . -f x", policy.Allow},
 		{"bun run", "rm", "bun run .", policy.Allow},
 		{"go run", "rm", "go run $x", policy.Ask},
+		{"go run", "rm", "go run evil.test/x@latest", policy.Ask},
+		{"go run x.test/y@v1", "rm", "go run x.test/y@v1", policy.Allow},
 	} {
 		p := &policy.Policy{Rules: append(entries(t, policy.Deny, "run_shell_command("+tt.deny+")"), entries(t, policy.Allow, "run_shell_command("+tt.allow+")")...)}
 		if v := p.Decide(t.Context(), shellTool(tt.line), registry.Call{}); v.Decision != tt.want {

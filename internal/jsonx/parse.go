@@ -1,6 +1,9 @@
 package jsonx
 
 import (
+	"bytes"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -318,3 +321,38 @@ func carve[T any](memory *[]T, part []T, none bool) []T {
 	*memory = append(*memory, part...)
 	return (*memory)[start:len(*memory):len(*memory)]
 }
+
+// Explain returns an error of [json.Unmarshal] about data in the words of [Unmarshal].
+func Explain(data []byte, err error) error {
+	if err == nil {
+		return nil
+	}
+	if syntax := Check(data, Options{}); syntax != nil {
+		return syntax
+	}
+	wrong, ok := errors.AsType[*json.UnmarshalTypeError](err)
+	if !ok {
+		return errors.New(strings.TrimPrefix(err.Error(), "json: "))
+	}
+	place := "it"
+	if wrong.Field != "" {
+		place = fmt.Sprintf("%.100q", wrong.Field)
+	}
+	kind, number, isNumber := strings.Cut(wrong.Value, " ") // such as "number 1.5"
+	is := withArticle(kind)
+	if isNumber && len(number) <= 40 {
+		is = number
+	}
+	return fmt.Errorf("%s is %s, not %s", place, is, jsonType(wrong.Type, isNumber))
+}
+
+// DecodeKnown is like [Unmarshal] for a v that must have a field for each key.
+func DecodeKnown(data []byte, v any) error {
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.DisallowUnknownFields()
+	return Explain(data, dec.Decode(v))
+}
+
+// Unmarshal is like [json.Unmarshal], but its errors are for people: they name JSON's types,
+// not Go's, and the place of a mistake.
+func Unmarshal(data []byte, v any) error { return Explain(data, json.Unmarshal(data, v)) }

@@ -455,3 +455,6 @@ func Required(s *jsonx.Value) map[string]bool {
 	}
 	return names
 }
+
+// types are the possible values of the keyword type.
+var types = []string{"array", "boolean", "integer", "null", "number", "object", "string"}

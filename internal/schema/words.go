@@ -3,9 +3,11 @@ package schema
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
 )
@@ -410,9 +412,6 @@ func (p *problem) within(name string) *problem {
 	return p
 }
 
-// types are the possible values of the keyword type.
-var types = []string{"array", "boolean", "integer", "null", "number", "object", "string"}
-
 // isAnnotation reports whether a keyword restricts nothing.
 func isAnnotation(keyword string) bool {
 	switch keyword {
@@ -496,4 +495,97 @@ func CheckObject(root *jsonx.Value) error {
 		}
 	}
 	return nil
+}
+
+// settling is the state of settling one schema.
+type settling struct {
+	root    *jsonx.Value
+	refs    *Refs
+	older   bool // up to draft 7
+	changed bool
+	modern  bool // words of an older draft were replaced
+	open    []string
+	opened  map[*jsonx.Value]bool // schemas without their reference
+
+	known  map[*jsonx.Value]bool // schemas in which references were looked for
+	links  []*link
+	byNode map[*jsonx.Value]*link // by the schema with the reference
+	done   map[*jsonx.Value]bool  // schemas that were visited, if there are links
+	nested bool                   // a schema within the root has an $id
+
+	bases       map[*jsonx.Value]*Refs
+	definitions map[string][]*jsonx.Value // by their names, anywhere in the schema
+}
+
+type link struct {
+	from, to, base *jsonx.Value // to is nil if the reference leads nowhere
+}
+
+// collect finds the references in n and below. base is the schema to which pointers in
+// references are relative.
+func (t *settling) collect(n, base *jsonx.Value) {
+	if t.known[n] {
+		return
+	}
+	t.known[n] = true
+	if n != t.root && n.Get("$id").Is(jsonx.String) {
+		t.nested = true
+		if !strings.HasPrefix(n.Get("$id").Text(), "#") {
+			base = n
+		}
+	}
+	for _, keyword := range []string{"$recursiveRef", "$dynamicRef"} {
+		if n.Get(keyword).Is(jsonx.String) && n.Get("$ref") == nil {
+			n.Rename(keyword, "$ref")
+			t.changed, t.modern = true, true
+		}
+	}
+	if n.Get("$ref").Is(jsonx.String) {
+		l := &link{from: n, base: base}
+		if t.byNode == nil {
+			t.byNode, t.done = map[*jsonx.Value]*link{}, map[*jsonx.Value]bool{}
+		}
+		t.links, t.byNode[n] = append(t.links, l), l
+	}
+	for sub := range Within(n) {
+		t.collect(sub, base)
+	}
+}
+
+// drop removes the reference of n, so that the place accepts anything.
+func (t *settling) drop(n *jsonx.Value, why string) {
+	t.open = append(t.open,
+		fmt.Sprintf("the reference %.80q %s; what is there is not checked", n.Get("$ref").Text(), why))
+	n.Remove("$ref")
+	if t.opened == nil {
+		t.opened = map[*jsonx.Value]bool{}
+	}
+	t.opened[n] = true
+	t.changed = true
+}
+
+// inPlace yields the schemas within n that apply to the same value as n.
+func inPlace(n *jsonx.Value) iter.Seq[*jsonx.Value] {
+	return func(yield func(*jsonx.Value) bool) {
+		for _, m := range n.Members {
+			switch m.Name {
+			case "not", "if", "then", "else":
+				if !yield(m.Value) {
+					return
+				}
+			case "anyOf", "oneOf", "allOf":
+				for _, item := range m.Value.Items {
+					if !yield(item) {
+						return
+					}
+				}
+			case "dependentSchemas":
+				for _, d := range m.Value.Members {
+					if !yield(d.Value) {
+						return
+					}
+				}
+			}
+		}
+	}
 }

@@ -286,3 +286,6 @@ func location(environ []string, goos string, p place) (string, error) {
 	}
 	return filepath.Join(home, filepath.FromSlash(parent), program), nil
 }
+
+// namesFolder is the folder of [Names].
+const namesFolder = "names"

@@ -41,10 +41,7 @@ type namesFile struct {
 	Names   map[string][]Holder `json:"names"`
 }
 
-const (
-	namesFolder  = "names"
-	namesVersion = 1
-)
+const namesVersion = 1
 
 // Names returns the record of a project, given by the real path of its root. The error
 // says why there is no state folder.

@@ -13,27 +13,9 @@ import (
 	"strings"
 	"syscall"
 	"time"
-	"unicode/utf8"
-
-	"golang.org/x/net/idna"
 
 	"github.com/toolreg/toolreg/internal/text"
 )
-
-// BlockedError reports an address that is not public and not allowed.
-type BlockedError struct {
-	Host, Port string
-	Address    string // what the host resolves to
-}
-
-func (e *BlockedError) Error() string {
-	what := fmt.Sprintf("%s is", text.Quote(e.Host))
-	if e.Host != e.Address {
-		what = fmt.Sprintf("%s resolves to %s, which is", text.Quote(e.Host), e.Address)
-	}
-	return fmt.Sprintf("%s an address of this machine, a private network or a special purpose; the setting fetch.allowHosts: [%s] allows it",
-		what, text.Quote(net.JoinHostPort(e.Host, e.Port)))
-}
 
 // Dialer connects to public addresses, and to any address of the allowed hosts.
 // It checks the address that is actually dialed, after name resolution and
@@ -115,23 +97,6 @@ func samePort(a, b string) bool {
 	n, err := strconv.ParseUint(a, 10, 16)
 	m, other := strconv.ParseUint(b, 10, 16)
 	return err == nil && other == nil && n == m
-}
-
-// CanonicalHost returns a host in the form in which hosts are compared, which is the one in which
-// they are dialed: in ASCII and lower case, without brackets and the dot of the root, an address in
-// the usual notation, and an IPv4 address in IPv6 notation as that.
-func CanonicalHost(host string) string {
-	host = strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
-	if strings.ContainsFunc(host, func(r rune) bool { return r >= utf8.RuneSelf }) {
-		if ascii, err := idna.Lookup.ToASCII(host); err == nil {
-			host = ascii
-		}
-	}
-	host = strings.ToLower(strings.TrimSuffix(host, "."))
-	if a, err := netip.ParseAddr(host); err == nil {
-		return a.Unmap().String()
-	}
-	return host
 }
 
 // isNumeric reports whether a host is no name for some resolvers, but an address in an old

@@ -17,8 +17,11 @@ import (
 	"net/url"
 	"strings"
 	"syscall"
+	"unicode/utf8"
 
 	"code.dny.dev/ssrf"
+	"github.com/toolreg/toolreg/internal/text"
+	"golang.org/x/net/idna"
 )
 
 // Check returns an error if a person must not be sent to a URL, because it is neither
@@ -158,4 +161,36 @@ func Cause(err error) error {
 		return e.Err
 	}
 	return err
+}
+
+// CanonicalHost returns a host in the form in which hosts are compared, which is the one in which
+// they are dialed: in ASCII and lower case, without brackets and the dot of the root, an address in
+// the usual notation, and an IPv4 address in IPv6 notation as that.
+func CanonicalHost(host string) string {
+	host = strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
+	if strings.ContainsFunc(host, func(r rune) bool { return r >= utf8.RuneSelf }) {
+		if ascii, err := idna.Lookup.ToASCII(host); err == nil {
+			host = ascii
+		}
+	}
+	host = strings.ToLower(strings.TrimSuffix(host, "."))
+	if a, err := netip.ParseAddr(host); err == nil {
+		return a.Unmap().String()
+	}
+	return host
+}
+
+// BlockedError reports an address that is not public and not allowed.
+type BlockedError struct {
+	Host, Port string
+	Address    string // what the host resolves to
+}
+
+func (e *BlockedError) Error() string {
+	what := fmt.Sprintf("%s is", text.Quote(e.Host))
+	if e.Host != e.Address {
+		what = fmt.Sprintf("%s resolves to %s, which is", text.Quote(e.Host), e.Address)
+	}
+	return fmt.Sprintf("%s an address of this machine, a private network or a special purpose; the setting fetch.allowHosts: [%s] allows it",
+		what, text.Quote(net.JoinHostPort(e.Host, e.Port)))
 }

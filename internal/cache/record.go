@@ -13,6 +13,12 @@ import (
 	"github.com/toolreg/toolreg/internal/jsonx"
 )
 
+// Source identifies the record of a source.
+type Source struct {
+	Name string
+	Key  string // hash of everything that the whole record depends on
+}
+
 // format is the version of the file format. Files of other versions are
 // ignored.
 const format = 2

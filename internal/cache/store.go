@@ -91,12 +91,6 @@ type Store struct {
 	pending map[Source]Record
 }
 
-// Source identifies the record of a source.
-type Source struct {
-	Name string
-	Key  string // hash of everything that the whole record depends on
-}
-
 type expiry struct {
 	source string
 	kind   Kind

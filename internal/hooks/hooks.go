@@ -22,17 +22,6 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// Event is an event for which hooks are run.
-type Event string
-
-// The events.
-const (
-	BeforeCall   Event = "beforeCall"
-	AfterCall    Event = "afterCall"
-	OnRegister   Event = "onRegister"
-	OnDiagnostic Event = "onDiagnostic"
-)
-
 // Hook is one command.
 type Hook struct {
 	Event   Event

@@ -15,6 +15,17 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
+// Event is an event for which hooks are run.
+type Event string
+
+// The events.
+const (
+	BeforeCall   Event = "beforeCall"
+	AfterCall    Event = "afterCall"
+	OnRegister   Event = "onRegister"
+	OnDiagnostic Event = "onDiagnostic"
+)
+
 // toolMessage describes a tool in the input of a hook.
 type toolMessage struct {
 	Name       string            `json:"name"`

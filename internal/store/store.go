@@ -183,20 +183,6 @@ func (s *Store) LocalHost() string {
 // Close ends the connections. The Store cannot be used any more.
 func (s *Store) Close() { _ = s.pool.Close() }
 
-// Wait waits until the server can be used, or ctx is done.
-func (s *Store) Wait(ctx context.Context) error {
-	for {
-		if err := s.Put(ctx, "start", "", nil, time.Second); err == nil {
-			return nil
-		}
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-	}
-}
-
 // explained adds to an error what it usually means before the server has ever answered.
 func (s *Store) explained(err error) error {
 	late, _ := errors.AsType[net.Error](err)

@@ -226,3 +226,17 @@ func (s *Store) Count(ctx context.Context, spans []Span) (full int, left time.Du
 func milliseconds(d time.Duration) string {
 	return strconv.FormatInt(max(d.Milliseconds(), 1), 10)
 }
+
+// Wait waits until the server can be used, or ctx is done.
+func (s *Store) Wait(ctx context.Context) error {
+	for {
+		if err := s.Put(ctx, "start", "", nil, time.Second); err == nil {
+			return nil
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}

@@ -264,3 +264,12 @@ func Presets(_ *cobra.Command, _ []string, word string) ([]cobra.Completion, cob
 	}
 	return out, cobra.ShellCompDirectiveNoFileComp
 }
+
+// summary is the first sentence of a description.
+func summary(description string) string {
+	line, _, _ := strings.Cut(text.FirstLine(description), ". ")
+	return text.ClipRunes(strings.TrimSuffix(strings.TrimSpace(line), "."), summaryLength)
+}
+
+// summaryLength is the maximum length of a description's first sentence.
+const summaryLength = 80

@@ -12,7 +12,6 @@ import (
 
 	"github.com/toolreg/toolreg/internal/args"
 	"github.com/toolreg/toolreg/internal/engine"
-	"github.com/toolreg/toolreg/internal/text"
 )
 
 // Params completes arguments k=v by the schema of the tool in the first
@@ -72,15 +71,6 @@ func describeParam(p args.Param) string {
 		d += "; default " + p.Default
 	}
 	return d
-}
-
-// summaryLength is the maximum length of a description's first sentence.
-const summaryLength = 80
-
-// summary is the first sentence of a description.
-func summary(description string) string {
-	line, _, _ := strings.Cut(text.FirstLine(description), ". ")
-	return text.ClipRunes(strings.TrimSuffix(strings.TrimSpace(line), "."), summaryLength)
 }
 
 // value completes the text after "=".

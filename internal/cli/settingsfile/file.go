@@ -66,15 +66,6 @@ func Path(e *cli.Env, scope string) (string, error) {
 	return path, err
 }
 
-// projectRoot finds the project root without reading settings.
-func projectRoot(config *cli.Config) (string, error) {
-	options, err := config.Options()
-	if err != nil {
-		return "", err
-	}
-	return settings.Root(options)
-}
-
 // EditOptions describe a change to the content of a settings file.
 type EditOptions struct {
 	File string // absolute

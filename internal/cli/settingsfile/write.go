@@ -192,3 +192,12 @@ func grantShown(ctx context.Context, e *cli.Env, shown *settings.Project) error 
 	e.Config.Forget()
 	return err
 }
+
+// projectRoot finds the project root without reading settings.
+func projectRoot(config *cli.Config) (string, error) {
+	options, err := config.Options()
+	if err != nil {
+		return "", err
+	}
+	return settings.Root(options)
+}

@@ -8,6 +8,14 @@ import (
 	"unicode/utf8"
 )
 
+// Item is one item to pick. Names are unique.
+type Item struct {
+	Name   string
+	Source string
+	Text   string // only the first line is shown; all of it is searched
+	Also   string // additional searchable words
+}
+
 // candidate holds the searchable texts of an item in lower case.
 type candidate struct{ name, text string }
 

@@ -13,14 +13,6 @@ import (
 	"github.com/toolreg/toolreg/internal/ui"
 )
 
-// Item is one item to pick. Names are unique.
-type Item struct {
-	Name   string
-	Source string
-	Text   string // only the first line is shown; all of it is searched
-	Also   string // additional searchable words
-}
-
 // Listing is the set of items to pick from at one time.
 type Listing struct {
 	Items []Item

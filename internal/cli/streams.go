@@ -304,7 +304,6 @@ func (p *pipeWriter) IsBroken() bool {
 // readerFunc is a function that implements io.Reader.
 type readerFunc func([]byte) (int, error)
 
-// Read implements io.Reader.
 func (f readerFunc) Read(b []byte) (int, error) { return f(b) }
 
 // cancellable returns a reader whose reads end with ctx.

@@ -267,7 +267,6 @@ type OfferDenied struct {
 	Origin string // of the rule
 }
 
-// Error implements error.
 func (e *OfferDenied) Error() string {
 	return fmt.Sprintf("%s is not allowed: %s (%s)", e.Offer, e.Reason, e.Origin)
 }

@@ -107,7 +107,6 @@ func (e *NeedsConfirmation) Error() string {
 	return fmt.Sprintf("%q needs approval and nobody can be asked: %s; %s", e.Tool, e.Verdict.Reason, e.Hint)
 }
 
-// Unwrap returns the error that it wraps.
 func (e *NeedsConfirmation) Unwrap() error {
 	if e.Verdict.Contested != "" {
 		return registry.ErrSourceFailed

@@ -16,7 +16,6 @@ type SyntaxError struct {
 	Message string // with line and column if they help
 }
 
-// Error returns the message.
 func (e *SyntaxError) Error() string { return e.Message }
 
 // within adds the step from an object or array to the value with the mistake.

@@ -40,7 +40,6 @@ func (o *options) serveStdio(stdin io.Reader, stdout io.Writer) (int, error) {
 
 type keepOpen struct{ io.Writer }
 
-// Close implements [io.Closer].
 func (keepOpen) Close() error { return nil }
 
 // Handler returns the server for flags args as an HTTP handler, for tests that
@@ -93,7 +92,6 @@ type filter struct {
 	rest    []byte
 }
 
-// Read implements [io.Reader].
 func (f *filter) Read(p []byte) (int, error) {
 	for len(f.rest) == 0 {
 		line, err := f.lines.ReadBytes('\n')
@@ -209,7 +207,6 @@ type rawResult struct {
 	raw json.RawMessage
 }
 
-// MarshalJSON implements [json.Marshaler].
 func (r *rawResult) MarshalJSON() ([]byte, error) { return r.raw, nil }
 
 // replay returns a listing recorded from another server, byte for byte.

@@ -356,7 +356,6 @@ func (t *serverTask) end(s *taskServer, status string, result map[string]any, fa
 	})
 }
 
-// ServeHTTP implements [http.Handler].
 func (s *taskServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	data, _ := io.ReadAll(r.Body)
 	answer := s.handle(data)

@@ -131,7 +131,6 @@ func (e *StartError) Error() string {
 	return fmt.Sprintf("starting %q: %v", e.Program, e.Err)
 }
 
-// Unwrap returns the reason.
 func (e *StartError) Unwrap() error { return e.Err }
 
 // reason is an error with our own text and a cause that errors.Is can find.

@@ -78,7 +78,6 @@ type base64Text struct {
 	kind string
 }
 
-// UnmarshalJSON implements [json.Unmarshaler].
 func (b *base64Text) UnmarshalJSON(raw []byte) error {
 	s, ok := jsonx.Text(raw)
 	switch {

@@ -132,7 +132,6 @@ type Error struct {
 // Error names the step and the reason in one line.
 func (e *Error) Error() string { return fmt.Sprintf("setting up the sandbox: %s: %v", e.Step, e.Err) }
 
-// Unwrap returns the reason.
 func (e *Error) Unwrap() error { return e.Err }
 
 // Support describes how far the system supports the sandbox.

@@ -44,7 +44,6 @@ type ringReader struct {
 // ready reports whether there is something to read.
 func (r *ringReader) ready() bool { return r.written.Load() != r.at }
 
-// Read implements [io.Reader].
 func (r *ringReader) Read(p []byte) (int, error) {
 	for !r.ready() {
 		if err := r.wait(); err != nil && !r.ready() {
@@ -71,7 +70,6 @@ type ringWriter struct {
 	bell io.Writer
 }
 
-// Write implements [io.Writer].
 func (w *ringWriter) Write(p []byte) (int, error) {
 	total := len(p)
 	for len(p) > 0 {

@@ -92,7 +92,6 @@ func (c *console) remove(id auth.Hash) {
 	delete(c.byID, id)
 }
 
-// ServeHTTP implements http.Handler.
 func (c *console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	secureHeaders(w)
 	// of the same origin, see checkOrigin

@@ -130,7 +130,6 @@ type loginPages struct {
 	write  func(io.Writer, LoginPage)
 }
 
-// ServeHTTP implements http.Handler.
 func (l *loginPages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	secureHeaders(w)
 	id := strings.TrimPrefix(r.URL.Path, loginPath)

@@ -41,7 +41,6 @@ func (e *UnavailableError) Error() string {
 	return "what the replicas of this server share (serve.store) cannot be used now; try again later"
 }
 
-// Unwrap returns the cause.
 func (e *UnavailableError) Unwrap() error { return e.Err }
 
 // Store is the connections to a server. Create it with [Open]. It is safe for concurrent use.

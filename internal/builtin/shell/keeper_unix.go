@@ -159,7 +159,6 @@ type rotatingLog struct {
 
 var _ io.Writer = (*rotatingLog)(nil)
 
-// Write implements io.Writer.
 func (l *rotatingLog) Write(p []byte) (int, error) {
 	done := 0
 	for done < len(p) {

@@ -130,7 +130,6 @@ type maskedLog struct {
 	hide func(string) string
 }
 
-// Handle implements [slog.Handler].
 func (l maskedLog) Handle(ctx context.Context, r slog.Record) error {
 	masked := slog.NewRecord(r.Time, r.Level, l.hide(r.Message), r.PC)
 	r.Attrs(func(a slog.Attr) bool {
@@ -140,7 +139,6 @@ func (l maskedLog) Handle(ctx context.Context, r slog.Record) error {
 	return l.Handler.Handle(ctx, masked)
 }
 
-// WithAttrs implements [slog.Handler].
 func (l maskedLog) WithAttrs(attrs []slog.Attr) slog.Handler {
 	masked := make([]slog.Attr, len(attrs))
 	for i, a := range attrs {
@@ -149,7 +147,6 @@ func (l maskedLog) WithAttrs(attrs []slog.Attr) slog.Handler {
 	return maskedLog{l.Handler.WithAttrs(masked), l.hide}
 }
 
-// WithGroup implements [slog.Handler].
 func (l maskedLog) WithGroup(name string) slog.Handler {
 	return maskedLog{l.Handler.WithGroup(name), l.hide}
 }

@@ -329,7 +329,6 @@ func (h *Handler) roots(ctx context.Context, during *Request) json.RawMessage {
 // server is alive; only the request has failed.
 type InputError struct{ Reason string }
 
-// Error returns the reason.
 func (e *InputError) Error() string { return e.Reason }
 
 // WantsInput reports whether the result of a request asks for input, which a

@@ -108,7 +108,6 @@ type lineEnds struct {
 	afterCR bool
 }
 
-// Read implements [io.Reader].
 func (l *lineEnds) Read(p []byte) (int, error) {
 	for {
 		n, err := l.r.Read(p)

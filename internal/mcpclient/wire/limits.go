@@ -52,7 +52,6 @@ type limitedBody struct {
 	limit Limit
 }
 
-// Read implements [io.Reader].
 func (b *limitedBody) Read(p []byte) (int, error) {
 	if b.left < 0 {
 		return 0, b.limit.Exceeded("body")
@@ -77,7 +76,6 @@ type withoutMark struct {
 	begun bool
 }
 
-// Read implements [io.Reader].
 func (w *withoutMark) Read(p []byte) (int, error) {
 	if !w.begun {
 		w.begun = true

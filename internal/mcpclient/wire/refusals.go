@@ -36,10 +36,8 @@ type HTTPError struct {
 	cause      error
 }
 
-// Error returns the text.
 func (e *HTTPError) Error() string { return e.Text }
 
-// Unwrap returns the cause, nil if there is none.
 func (e *HTTPError) Unwrap() error { return e.cause }
 
 // losesSession reports whether a refusal means that the server does not have the session any
@@ -92,7 +90,6 @@ type SessionLostError struct {
 	Text       string // status line and first line of the body
 }
 
-// Error describes what happened.
 func (e *SessionLostError) Error() string {
 	if e.MayHaveRun {
 		return "the server ended the session; the call may have run, so it was not repeated"
@@ -103,10 +100,8 @@ func (e *SessionLostError) Error() string {
 // LoginError reports that there is no token that the server accepts.
 type LoginError struct{ Cause error }
 
-// Error returns the text of the cause.
 func (e *LoginError) Error() string { return e.Cause.Error() }
 
-// Unwrap returns the cause.
 func (e *LoginError) Unwrap() error { return e.Cause }
 
 // httpError returns the error for a request that was not answered correctly. Errors of logins

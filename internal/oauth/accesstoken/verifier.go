@@ -105,7 +105,6 @@ type UnavailableError struct{ Err error }
 
 func (e *UnavailableError) Error() string { return "the keys of the issuer cannot be read" }
 
-// Unwrap returns the cause.
 func (e *UnavailableError) Unwrap() error { return e.Err }
 
 // Verifier verifies access tokens. Create it with [New]. It is safe for concurrent use.

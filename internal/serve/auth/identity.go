@@ -92,7 +92,6 @@ type Rejection struct {
 	scopes []string // that the request needs
 }
 
-// Error implements error.
 func (r *Rejection) Error() string { return r.Reason }
 
 // Authenticate returns who sends a request, or why it is rejected. If by is nil, no token is needed.

@@ -33,7 +33,6 @@ type toPeer struct {
 	peer   cluster.Peer
 }
 
-// RoundTrip implements http.RoundTripper.
 func (t toPeer) RoundTrip(r *http.Request) (*http.Response, error) { return t.member.Send(r, t.peer) }
 
 // send passes a request to another replica and its answer to the client. If the error is
@@ -90,7 +89,6 @@ type eventsTo struct {
 	last    io.Reader // what is read after the interruption
 }
 
-// Read implements io.Reader.
 func (e *eventsTo) Read(p []byte) (int, error) {
 	if e.last != nil {
 		return e.last.Read(p)

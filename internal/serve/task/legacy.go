@@ -41,7 +41,6 @@ func Declare(result *mcp.InitializeResult, who auth.Identity) initialized {
 	return initialized{result, tasks}
 }
 
-// MarshalJSON implements json.Marshaler.
 func (i initialized) MarshalJSON() ([]byte, error) {
 	data, err := json.Marshal(i.InitializeResult)
 	if err != nil || i.tasks == nil {

@@ -26,7 +26,6 @@ type Refusal struct {
 	ID         json.RawMessage // of the message that has a JSON-RPC error
 }
 
-// Error implements error.
 func (r *Refusal) Error() string { return r.Reason }
 
 // ErrNoSession refuses a request of a session that has ended, or is not that of its sender.

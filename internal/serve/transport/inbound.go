@@ -145,7 +145,6 @@ type refusals struct {
 	text   bool            // the refusal is written next
 }
 
-// WriteHeader implements http.ResponseWriter.
 func (w *refusals) WriteHeader(status int) {
 	w.text = status == http.StatusBadRequest && strings.HasPrefix(w.Header().Get("Content-Type"), "text/plain")
 	if !w.text {
@@ -153,7 +152,6 @@ func (w *refusals) WriteHeader(status int) {
 	}
 }
 
-// Write implements http.ResponseWriter.
 func (w *refusals) Write(p []byte) (int, error) {
 	if !w.text {
 		return w.Response.Write(p)

@@ -74,13 +74,11 @@ type inTurn struct {
 	terminal asking.Terminal
 }
 
-// Turn implements [exec.Confirmer].
 func (c *inTurn) Turn() func() {
 	c.asking.Lock()
 	return c.asking.Unlock
 }
 
-// Confirm implements [exec.Confirmer].
 func (c *inTurn) Confirm(ctx context.Context, q exec.Question) (exec.Answer, error) {
 	if err := context.Cause(ctx); err != nil {
 		return exec.Answer{}, err

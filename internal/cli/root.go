@@ -296,10 +296,8 @@ func (e *Env) Complete() complete.Completer { return complete.New(completing{e})
 // completing is a run that completes words. It implements [complete.Env].
 type completing struct{ *Env }
 
-// Absolute implements [complete.Env].
 func (e completing) Absolute(path string) string { return e.Config.Absolute(path) }
 
-// CompletionSettings implements [complete.Env].
 func (e completing) CompletionSettings(cmd *cobra.Command) (*settings.Settings, error) {
 	if err := e.prepareCompletion(cmd); err != nil {
 		return nil, err

@@ -110,14 +110,12 @@ type scriptRun struct {
 	results []string        // names of the tools whose calls succeeded
 }
 
-// Print implements [script.Host].
 func (r *scriptRun) Print(line string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.lines.WriteString(line + "\n")
 }
 
-// Call implements [script.Host].
 func (r *scriptRun) Call(ctx context.Context, c script.Call) script.Reply {
 	name, err := r.name(ctx, c.Path)
 	var result registry.Result
@@ -271,7 +269,6 @@ func (r *scriptRun) reply(result *registry.Result) script.Reply {
 	return out
 }
 
-// Search implements [script.Host].
 func (r *scriptRun) Search(ctx context.Context, query string) script.Reply {
 	whole, err := r.finder.All(ctx)
 	var offered []*registry.Tool
@@ -295,7 +292,6 @@ func (r *scriptRun) Search(ctx context.Context, query string) script.Reply {
 // scriptFound is how many tools search finds.
 const scriptFound = 10
 
-// Describe implements [script.Host].
 func (r *scriptRun) Describe(ctx context.Context, name string) script.Reply {
 	f, err := r.finder.Find(ctx, name, Query{Step: r.steps, Scope: !r.steps})
 	if err != nil {

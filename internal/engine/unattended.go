@@ -48,7 +48,6 @@ type unattended struct {
 	questions *policy.Questions
 }
 
-// Answered implements [exec.Unattended].
 func (u *unattended) Answered(ctx context.Context, q *exec.Question) (exec.Answer, string, bool) {
 	call, state, err := u.identify(ctx, q)
 	if err != nil || len(q.Denied) > 0 {
@@ -61,12 +60,10 @@ func (u *unattended) Answered(ctx context.Context, q *exec.Question) (exec.Answe
 	return exec.Answer{Choice: exec.No, Said: found.Reason}, found.ID, ok
 }
 
-// Claim implements [exec.Unattended].
 func (u *unattended) Claim(ctx context.Context, ids ...string) bool {
 	return u.questions.Claim(ctx, ids...)
 }
 
-// Absent implements [exec.Unattended].
 func (u *unattended) Absent(ctx context.Context, q *exec.Question) (exec.Answer, *policy.KeptQuestion, bool) {
 	if u.command != nil {
 		return u.command.answer(ctx, q), nil, true
@@ -89,7 +86,6 @@ func (u *unattended) Absent(ctx context.Context, q *exec.Question) (exec.Answer,
 	return exec.Answer{}, &kept, false
 }
 
-// Keep implements [exec.Unattended].
 func (u *unattended) Keep(ctx context.Context, q *exec.Question) string {
 	if !u.replayed {
 		if kept, ok := u.keep(ctx, q); ok {
@@ -99,14 +95,12 @@ func (u *unattended) Keep(ctx context.Context, q *exec.Question) string {
 	return ""
 }
 
-// Settled implements [exec.Unattended].
 func (u *unattended) Settled(ctx context.Context, t *registry.Tool, sent registry.Call, asked bool) {
 	if !u.replayed {
 		u.questions.Forget(ctx, func() string { return u.callID(ctx, t, sent, 0) }, asked)
 	}
 }
 
-// Stamp implements [exec.Unattended].
 func (u *unattended) Stamp(ctx context.Context) string {
 	return fmt.Sprintf("%p %s", u.policies.newest(), u.questions.Stamp(ctx))
 }

@@ -12,6 +12,11 @@ import (
 	"maps"
 	"slices"
 
+	"cmp"
+	"errors"
+	"io/fs"
+	"path/filepath"
+
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
@@ -119,4 +124,130 @@ func (f *File) overrideFilter(drift func(registry.Diagnostic)) OverrideFilter {
 		}
 		return refused(t, reason, "toolreg lock --check shows the change, toolreg lock accepts it", drift)
 	}
+}
+
+// Set has the lock files that apply to a project: its own or, without one, the user's. Both
+// apply to a project that is not trusted: its file may refuse tools and keep names, but
+// allows nothing that the user's does not.
+type Set struct {
+	project, user *File // at least one is not nil
+	trusted       bool
+}
+
+// Find reads the lock files that apply to a project, whose root is project; user is the
+// folder of the user's settings, or "" if the file there does not count. trusted says
+// whether the person trusts the project. Without any file the error names both and wraps
+// [fs.ErrNotExist].
+func Find(project, user string, trusted bool) (*Set, error) {
+	s := &Set{trusted: trusted}
+	var err error
+	if project != "" {
+		if s.project, err = Read(project); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+	}
+	if user != "" && (s.project == nil || !trusted) {
+		if s.user, err = Read(user); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+	}
+	switch {
+	case s.user != nil:
+		s.user.user = true
+	case s.project != nil:
+	case user != "":
+		return nil, absent(fmt.Sprintf("neither %s nor %s exists; run toolreg lock to create the first, which applies to this project, or toolreg lock --user to create the second, which applies to projects without their own",
+			filepath.Join(project, Name), filepath.Join(user, Name)))
+	default:
+		return nil, absent(filepath.Join(project, Name) + " does not exist; run toolreg lock to create it")
+	}
+	return s, nil
+}
+
+// files returns the files, the project's first.
+func (s *Set) files() []*File {
+	if s == nil {
+		return nil
+	}
+	return slices.DeleteFunc([]*File{s.project, s.user}, func(f *File) bool { return f == nil })
+}
+
+// Owners returns the plain names of servers' tools with the server to which each belongs,
+// according to all files and according to those that the person trusts. hasOwn is false if
+// she trusts none.
+func (s *Set) Owners() (all, own map[string]string, hasOwn bool) {
+	all, own = map[string]string{}, map[string]string{}
+	for _, f := range s.files() {
+		trusted := f.user || s.trusted
+		hasOwn = hasOwn || trusted
+		for name, server := range f.Owners() {
+			all[name] = cmp.Or(all[name], server)
+			if trusted {
+				own[name] = server
+			}
+		}
+	}
+	return all, own, hasOwn
+}
+
+// Servers returns the servers and APIs of which the files have tools.
+func (s *Set) Servers() []string {
+	var out []string
+	for _, f := range s.files() {
+		for i := range f.Tools {
+			if server, ok := registry.ServerOf(f.Tools[i].Source); ok && !slices.Contains(out, server) {
+				out = append(out, server)
+			}
+		}
+	}
+	return out
+}
+
+// Changed returns the parts of a tool that differ from those in a file. It returns nil if
+// none does, or the tool is in no file.
+func (s *Set) Changed(t *registry.Tool) []string {
+	for _, f := range s.files() {
+		if parts := f.changed(t); len(parts) > 0 {
+			return parts
+		}
+	}
+	return nil
+}
+
+// Filter returns a filter that hides tools that differ from a file, or are not in the one
+// that decides what is pinned: the user's, if that applies. If drift is not nil, it is
+// called for each of them, possibly more than once.
+func (s *Set) Filter(drift func(registry.Diagnostic)) registry.Filter {
+	var all []registry.Filter
+	for _, f := range s.files() {
+		all = append(all, f.filter(drift, s.isStrict(f)))
+	}
+	return func(t *registry.Tool) *registry.Hidden {
+		return first(all, func(f registry.Filter) *registry.Hidden { return f(t) })
+	}
+}
+
+// OverrideFilter returns a filter that hides tools whose override differs from the one in a
+// file. Overrides in the user's own settings may be missing there. If drift is not nil, it is
+// called for each hidden tool, possibly more than once.
+func (s *Set) OverrideFilter(drift func(registry.Diagnostic)) OverrideFilter {
+	var all []OverrideFilter
+	for _, f := range s.files() {
+		all = append(all, f.overrideFilter(drift))
+	}
+	return func(t *registry.Tool, name string) *registry.Hidden {
+		return first(all, func(f OverrideFilter) *registry.Hidden { return f(t, name) })
+	}
+}
+
+// isStrict reports whether a file refuses tools that it does not have.
+func (s *Set) isStrict(f *File) bool { return s.user == nil || f == s.user }
+
+func first[F any](all []F, apply func(F) *registry.Hidden) *registry.Hidden {
+	for _, f := range all {
+		if h := apply(f); h != nil {
+			return h
+		}
+	}
+	return nil
 }

@@ -122,10 +122,8 @@ type spans struct {
 	address string
 }
 
-// Shutdown implements [trace.SpanExporter].
 func (*spans) Shutdown(context.Context) error { return nil }
 
-// ExportSpans implements [trace.SpanExporter].
 func (x *spans) ExportSpans(ctx context.Context, ended []trace.ReadOnlySpan) error {
 	if len(ended) == 0 {
 		return nil
@@ -164,23 +162,18 @@ type histograms struct {
 	address string
 }
 
-// Temporality implements [metric.Exporter].
 func (*histograms) Temporality(metric.InstrumentKind) metricdata.Temporality {
 	return metricdata.CumulativeTemporality
 }
 
-// Aggregation implements [metric.Exporter].
 func (*histograms) Aggregation(k metric.InstrumentKind) metric.Aggregation {
 	return metric.DefaultAggregationSelector(k)
 }
 
-// ForceFlush implements [metric.Exporter].
 func (*histograms) ForceFlush(context.Context) error { return nil }
 
-// Shutdown implements [metric.Exporter].
 func (*histograms) Shutdown(context.Context) error { return nil }
 
-// Export implements [metric.Exporter].
 func (x *histograms) Export(ctx context.Context, rm *metricdata.ResourceMetrics) error {
 	type scopeMetrics struct {
 		Scope   scope      `json:"scope"`

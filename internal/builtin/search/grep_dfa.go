@@ -203,3 +203,8 @@ func trimCR(line []byte) []byte {
 	}
 	return line
 }
+
+const (
+	nowhere = -1
+	unknown = -2
+)

@@ -328,11 +328,6 @@ type seeker struct {
 	high int // and in upper case
 }
 
-const (
-	nowhere = -1
-	unknown = -2
-)
-
 // reset prepares for another text.
 func (k *seeker) reset() { k.next, k.low, k.high = unknown, unknown, unknown }
 

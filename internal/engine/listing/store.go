@@ -200,7 +200,6 @@ func (l *output) key(i discover.Invocation) (string, error) {
 	})
 }
 
-// Load implements [discover.Outputs].
 func (l *output) Load(_ context.Context, i discover.Invocation) (stdout []byte, ok bool, err error) {
 	if !l.store.Records.Active(cache.Listing) {
 		return nil, false, nil
@@ -225,7 +224,6 @@ func (l *output) Load(_ context.Context, i discover.Invocation) (stdout []byte, 
 // another.
 func (l *output) limit() string { return l.store.opts.Settings.DiscoveryTimeout.String() }
 
-// Save implements [discover.Outputs].
 func (l *output) Save(_ context.Context, i discover.Invocation, stdout []byte, failure error) {
 	if !l.store.Records.Active(cache.Listing) {
 		return

@@ -209,15 +209,12 @@ func newLink(o mcpclient.Options) *link {
 	return l
 }
 
-// Load implements [mcpclient.Memory].
 func (l *link) Load(ctx context.Context) (mcpclient.Known, error) {
 	return l.now.Load().Memory.Load(ctx)
 }
 
-// Protocol implements [mcpclient.Memory].
 func (l *link) Protocol(ctx context.Context) string { return l.now.Load().Memory.Protocol(ctx) }
 
-// Save implements [mcpclient.Memory].
 func (l *link) Save(ctx context.Context, known mcpclient.Known) { l.now.Load().Memory.Save(ctx, known) }
 
 // place is what a server is linked by: its name and, if it is reached with the login of a client,

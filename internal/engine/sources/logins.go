@@ -321,13 +321,11 @@ const (
 	loginsTime = 90 * 24 * time.Hour
 )
 
-// Read implements oauth.Place.
 func (l sharedLogins) Read(ctx context.Context, key string) ([]byte, error) {
 	v, err := l.store.Get(ctx, loginsKind, key)
 	return v.Data, err
 }
 
-// Update implements oauth.Place.
 func (l sharedLogins) Update(ctx context.Context, key string, change func([]byte) ([]byte, error)) error {
 	tick := time.Tick(loginLockPoll)
 	for {
@@ -356,12 +354,10 @@ func (l sharedLogins) Update(ctx context.Context, key string, change func([]byte
 	return l.store.Put(context.WithoutCancel(ctx), loginsKind, key, data, loginsTime)
 }
 
-// Remove implements oauth.Place.
 func (l sharedLogins) Remove(ctx context.Context, key string) error {
 	return l.store.Delete(ctx, loginsKind, key)
 }
 
-// Each implements oauth.Place.
 func (l sharedLogins) Each(ctx context.Context, use func([]byte, func(context.Context) error) error) error {
 	return l.store.Each(ctx, loginsKind, use)
 }

@@ -56,7 +56,6 @@ const (
 	sandbox = "sandbox"
 )
 
-// How notes begin.
 const (
 	leftOut = "left out: "
 	broader = "the rule is broader: "

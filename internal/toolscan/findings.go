@@ -70,7 +70,6 @@ type findings struct {
 	index map[string]int // the item's findings by rule and place
 }
 
-// begin begins an item.
 func (f *findings) begin(of Finding) {
 	f.of, f.path = of, f.path[:0]
 	clear(f.index)

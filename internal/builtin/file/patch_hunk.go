@@ -61,7 +61,6 @@ func (r *patchReader) atNames() bool {
 		strings.HasPrefix(r.lines[r.at+1], "+++ ")
 }
 
-// hunks parses the hunks of one file.
 func (r *patchReader) hunks() (out []hunk, err error) {
 	for {
 		line, ok := r.peek()

@@ -1,7 +1,14 @@
 package imports
 
 import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/settings/document"
+	"github.com/toolreg/toolreg/internal/settings/layers"
 	"github.com/toolreg/toolreg/internal/settings/table"
 )
 
@@ -78,4 +85,122 @@ func Find(from Importer, root string, environ []string) []Found {
 		}
 	}
 	return out
+}
+
+// Layer is a file of another program as a layer of settings, which has its servers.
+type Layer struct {
+	*layers.Layer
+	Servers  int      // number of servers in the file, whether or not they can be imported
+	Faulty   []Server // those that cannot be imported
+	switched []Server // entries that only switch servers on or off
+}
+
+// Layer converts the servers in the bytes of the file to settings. A server that cannot
+// be imported does not affect the others.
+func (f *File) Layer(x *table.Index, scope layers.Scope, program string, data []byte) *Layer {
+	servers, problems := f.servers(data)
+	out := &Layer{Layer: &layers.Layer{Scope: scope, File: f.Path}, Servers: len(servers)}
+	for _, p := range problems {
+		out.Unknown = append(out.Unknown, ignored(program, p.String()))
+	}
+	object := &jsonx.Value{Kind: jsonx.Object}
+	for _, s := range servers {
+		if s.Enabled != nil {
+			out.switched = append(out.switched, s)
+			continue
+		}
+		value, problem := s.entry(x)
+		if problem != "" {
+			out.Faulty = append(out.Faulty, s)
+			out.Unknown = append(out.Unknown,
+				warning(document.Visible(fmt.Sprintf("%s:%d: server %q of %s is ignored: %s",
+					f.Path, s.Pos.Line, s.Name, program, problem))))
+			continue
+		}
+		if object.Get(s.Name) == nil {
+			object.Members = append(object.Members, jsonx.Member{Name: s.Name, Pos: s.Pos, Value: value})
+		}
+	}
+	if len(object.Members) > 0 {
+		out.Root = &jsonx.Value{Kind: jsonx.Object, Members: []jsonx.Member{{Name: table.ServersKey, Value: object}}}
+		origin := layers.Origin{Scope: scope, Name: f.Path}
+		out.Settings = []layers.Setting{{Row: x.Row(table.ServersKey),
+			Key: table.ServersKey, Value: object, Origin: origin}}
+	}
+	return out
+}
+
+// entry checks a server as if it were in a settings file.
+func (s *Server) entry(x *table.Index) (n *jsonx.Value, problem string) {
+	if s.Problem != "" {
+		return nil, s.Problem
+	}
+	if s.Name == "" {
+		return nil, "it has no name"
+	}
+	n, problem = layers.ReadEntry(x, table.ServersKey, s.Name, s.JSON)
+	if problem != "" {
+		return nil, problem
+	}
+	n.SetPos(s.Pos)
+	return n, ""
+}
+
+// Switches are the entries of one program that only switch servers on or off, by name. Of
+// several, the first counts: files come in order of precedence.
+type Switches map[string]*serverSwitch
+
+type serverSwitch struct {
+	on   bool
+	at   string // file and line
+	used bool
+}
+
+// Add adds those of a file.
+func (s Switches) Add(l *Layer) {
+	for _, server := range l.switched {
+		s.add(l.File, server)
+	}
+}
+
+func (s Switches) add(file string, server Server) {
+	if s[server.Name] == nil {
+		s[server.Name] = &serverSwitch{on: *server.Enabled, at: fmt.Sprintf("%s:%d", file, server.Pos.Line)}
+	}
+}
+
+// Apply returns the entry of a server as it is switched by another file.
+func (s Switches) Apply(name string, entry *jsonx.Value) *jsonx.Value {
+	found := s[name]
+	if found == nil {
+		return entry
+	}
+	found.used = true
+	entry = &jsonx.Value{Kind: entry.Kind, Pos: entry.Pos, Members: slices.Clone(entry.Members)}
+	if entry.Get("disabled") != nil || !found.on {
+		entry.Set("disabled", jsonx.NewBool(!found.on))
+	}
+	return entry
+}
+
+// Unused returns warnings about entries whose server no file has.
+func (s Switches) Unused(program string) []registry.Diagnostic {
+	var out []registry.Diagnostic
+	for _, name := range slices.Sorted(maps.Keys(s)) {
+		if !s[name].used {
+			out = append(out,
+				warning(document.Visible(fmt.Sprintf(
+					"%s: server %q of %s is ignored: the entry only switches it on or off, and no other file has the server",
+					s[name].at, name, program))))
+		}
+	}
+	return out
+}
+
+func ignored(program, why string) registry.Diagnostic {
+	return warning("the MCP servers of " + program + " are ignored: " + why)
+}
+
+func warning(message string) registry.Diagnostic {
+	return registry.Warning("import_skipped", "", message, "")
 }

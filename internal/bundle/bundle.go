@@ -10,7 +10,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -45,7 +44,7 @@ type Bundle struct {
 }
 
 // Open opens and checks a bundle. sum is the SHA-256 that it must have, "" for any. Errors
-// about its content are of type [*serverjson.RefusedError].
+// about its content are those of [serverjson.Refuse].
 func Open(name, sum string) (*Bundle, error) {
 	info, err := os.Stat(name)
 	if err == nil && !info.Mode().IsRegular() { // opening a pipe would wait
@@ -105,7 +104,7 @@ func (b *Bundle) readArchive(sum string) error {
 }
 
 func refuse(format string, args ...any) error {
-	return &serverjson.RefusedError{Reason: "the bundle is refused: " + fmt.Sprintf(format, args...)}
+	return serverjson.Refuse("", "the bundle is refused: "+format, args...)
 }
 
 // checkFiles checks the names, kinds and sizes that the files of a bundle claim to have.

@@ -12,7 +12,6 @@ import (
 	"github.com/toolreg/toolreg/internal/engine/sources"
 	"github.com/toolreg/toolreg/internal/exec"
 	"github.com/toolreg/toolreg/internal/mcpclient"
-	"github.com/toolreg/toolreg/internal/policy"
 	"github.com/toolreg/toolreg/internal/provider"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings/document"
@@ -58,7 +57,6 @@ func TestExitCodes(t *testing.T) {
 		"a tool that cannot be used":         {broken, "not_found", 3, "toolreg list --all shows every hidden tool, and why"},
 		"no tool, with its own hint":         {hinted{missing}, "not_found", 3, "its own"},
 		"no server":                          {&sources.NoServerError{}, "not_found", 3, "run toolreg servers to see all servers"},
-		"no approval":                        {&policy.NoApprovalError{ID: "1"}, "not_found", 3, "run toolreg approvals list to see all approvals"},
 		"a denial comes before a time limit": {fmt.Errorf("%w: %w", exec.ErrTimeout, registry.ErrDenied), "denied", 5, ""},
 	} {
 		for _, err := range []error{tt.err, fmt.Errorf("step 1: %w", tt.err)} {

@@ -295,18 +295,11 @@ const (
 	keptTasks = 30 * 24 * time.Hour
 )
 
-// ErrNoTask reports an id that no task has.
-var ErrNoTask = taskNotFound{}
-
-type taskNotFound struct{}
-
-func (taskNotFound) Error() string { return "no such task" }
-
-// Hint says where the tasks are.
-func (taskNotFound) Hint() string { return "toolreg tasks lists them" }
-
-// Unwrap returns [registry.ErrNotFound].
-func (taskNotFound) Unwrap() error { return registry.ErrNotFound }
+// NoTask returns the error about a task that is not known, which matches [registry.ErrNotFound].
+func NoTask(format string, args ...any) error {
+	return &registry.Failure{Text: fmt.Sprintf(format, args...) + ": no such task", Help: "toolreg tasks lists them",
+		Kind: registry.ErrNotFound}
+}
 
 // Tasks are the tasks that calls were left to (call --detach). It is safe for concurrent use.
 type Tasks struct {
@@ -396,7 +389,7 @@ func ListTasks(folders *state.Folders) ([]Task, error) {
 }
 
 // Find returns the task whose id begins with prefix, and its server. The error may be
-// [ErrNoTask].
+// that of [NoTask].
 func (t *Tasks) Find(prefix string) (Task, *mcpclient.Source, error) {
 	all, err := ListTasks(t.programs.Folders)
 	if err != nil {
@@ -406,7 +399,7 @@ func (t *Tasks) Find(prefix string) (Task, *mcpclient.Source, error) {
 		func(task Task) bool { return prefix == "" || !strings.HasPrefix(task.ID, strings.ToLower(prefix)) })
 	switch len(all) {
 	case 0:
-		return Task{}, nil, fmt.Errorf("%q: %w", prefix, ErrNoTask)
+		return Task{}, nil, NoTask("%q", prefix)
 	case 1:
 	default:
 		return Task{}, nil, &settings.InputError{Err: fmt.Errorf("%q is the beginning of the ids of %d tasks", prefix, len(all)),

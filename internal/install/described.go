@@ -48,8 +48,8 @@ func IsDescribed(arg string) bool {
 }
 
 // Find gets the description that an argument names: NAME or NAME@VERSION in a registry, or the
-// path of a server.json or the path or address of a bundle. A version that its publisher deleted is a
-// [*serverjson.RefusedError].
+// path of a server.json or the path or address of a bundle. A version that its publisher deleted is an error
+// of [serverjson.Refuse].
 func (i *Installer) Find(ctx context.Context, arg string) (*Described, error) {
 	switch {
 	case isBundle(arg):
@@ -102,9 +102,7 @@ func (d *Described) checkStatus() error {
 	}
 	switch d.Status {
 	case mcpregistry.Deleted:
-		return &serverjson.RefusedError{
-			Reason: d.Server.Name + " " + d.Server.Version + " was deleted by its publisher" + message,
-		}
+		return serverjson.Refuse("", "%s %s was deleted by its publisher%s", d.Server.Name, d.Server.Version, message)
 	case mcpregistry.Deprecated:
 		d.deprecated = "it is deprecated" + message
 	}

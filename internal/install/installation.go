@@ -15,6 +15,7 @@ import (
 	"github.com/toolreg/toolreg/internal/args"
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/process"
+	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/serverjson"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/state"
@@ -90,23 +91,22 @@ func (in *Installation) Ways(runtime string) ([]serverjson.Way, error) {
 			Hint: "it has " + strings.Join(slices.Compact(known), ", "),
 		}
 	case len(fitting) == 0:
-		return nil, &serverjson.RefusedError{Reason: in.Server.Name + " names neither a package nor an address",
-			Advice: in.Server.WebsiteURL}
+		return nil, serverjson.Refuse(in.Server.WebsiteURL, "%s names neither a package nor an address", in.Server.Name)
 	}
 	var usable []serverjson.Way
-	var refused serverjson.RefusedError
+	refused := &registry.Failure{Kind: registry.ErrDenied}
 	for _, way := range fitting {
 		_, err := way.Plan(nil, in.options())
-		r, ok := errors.AsType[*serverjson.RefusedError](err)
-		if !ok {
+		r, ok := errors.AsType[*registry.Failure](err)
+		if !ok || !errors.Is(r, registry.ErrDenied) {
 			usable = append(usable, way)
 			continue
 		}
 		in.Notes = append(in.Notes, fmt.Sprintf("%s %s is passed over: %v", way.Runtime, way.Origin(), err))
-		refused.Reason, refused.Advice = strings.TrimPrefix(refused.Reason+"; "+r.Reason, "; "), r.Advice
+		refused.Text, refused.Help = strings.TrimPrefix(refused.Text+"; "+r.Text, "; "), r.Help
 	}
 	if len(usable) == 0 {
-		return nil, fmt.Errorf("%s %s: %w", in.Server.Name, in.Server.Version, &refused)
+		return nil, fmt.Errorf("%s %s: %w", in.Server.Name, in.Server.Version, refused)
 	}
 	return usable, nil
 }

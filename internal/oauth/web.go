@@ -147,16 +147,14 @@ func (w *web) allow(host string, ip netip.Addr) error {
 		return nil
 	}
 	if !webaddr.IsPublic(ip) {
-		return &privateError{host: host}
+		return private(host)
 	}
 	return nil
 }
 
-// privateError reports an address that is not on the public internet.
-type privateError struct{ host string }
-
-func (e *privateError) Error() string {
-	return fmt.Sprintf("%q is not on the public internet and not named in the settings; if you trust it, set oauth.issuer to it", e.host)
+// private is the error about a host that is not on the public internet.
+func private(host string) error {
+	return fmt.Errorf("%q is not on the public internet and not named in the settings; if you trust it, set oauth.issuer to it", host)
 }
 
 func (w *web) redirect(r *http.Request, via []*http.Request) error {
@@ -191,7 +189,7 @@ func (w *web) checkURL(address string) error {
 		return fmt.Errorf("%q is neither https nor http on this machine", u.Redacted())
 	}
 	if webaddr.IsLoopback(u.Hostname()) && !w.loopback {
-		return &privateError{host: u.Hostname()}
+		return private(u.Hostname())
 	}
 	if ip, err := netip.ParseAddr(u.Hostname()); err == nil {
 		return w.allow(webaddr.CanonicalHost(u.Hostname()), ip)

@@ -289,22 +289,10 @@ func (a *Approvals) Add(ctx context.Context, approvals []Approval) error {
 	return err
 }
 
-// NoApprovalError reports that no approval has the given id. It wraps
-// registry.ErrNotFound.
-type NoApprovalError struct{ ID string }
-
-func (e *NoApprovalError) Error() string { return fmt.Sprintf("no approval with the id %q", e.ID) }
-
-// Hint says where to look.
-func (e *NoApprovalError) Hint() string { return "run toolreg approvals list to see all approvals" }
-
-// Unwrap returns registry.ErrNotFound.
-func (e *NoApprovalError) Unwrap() error { return registry.ErrNotFound }
-
 // Revoke removes the approvals, of any project, whose ids begin with one of the
 // given prefixes, and returns them. Each prefix must match exactly one approval.
-// If one does not, Revoke removes nothing; if it matches none, the error is a
-// *NoApprovalError.
+// If one does not, Revoke removes nothing; if it matches none, the error matches
+// [registry.ErrNotFound].
 func (a *Approvals) Revoke(ctx context.Context, ids ...string) ([]Approval, error) {
 	list, err := a.List(ctx, true)
 	if err != nil {
@@ -320,7 +308,8 @@ func (a *Approvals) Revoke(ctx context.Context, ids ...string) ([]Approval, erro
 		}
 		switch len(fits) {
 		case 0:
-			return nil, &NoApprovalError{ID: id}
+			return nil, &registry.Failure{Text: fmt.Sprintf("no approval with the id %q", id),
+				Help: "run toolreg approvals list to see all approvals", Kind: registry.ErrNotFound}
 		case 1:
 			gone = append(gone, fits[0])
 		default:

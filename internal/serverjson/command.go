@@ -87,16 +87,16 @@ func (b *builder) command(p *Package) error {
 	case p.Type == Bundle:
 		return b.bundle(p)
 	case p.Type == "cargo":
-		return refuse("cargo install "+text.Escape(p.Identifier)+
+		return Refuse("cargo install "+text.Escape(p.Identifier)+
 			", then toolreg servers add NAME -- "+text.Escape(p.Identifier),
 			"packages of cargo have to be installed before they are run")
 	case r == nil:
-		return refuse(advice, "packages of type %s are not supported", text.Quote(p.Type))
+		return Refuse(advice, "packages of type %s are not supported", text.Quote(p.Type))
 	case p.Transport.Type != "stdio" && p.Transport.Type != "":
-		return refuse("start it yourself and add it with toolreg servers add NAME --url URL",
+		return Refuse("start it yourself and add it with toolreg servers add NAME --url URL",
 			"its package serves %s at an address instead of stdio", text.Escape(p.Transport.Type))
 	case !matches(r.identifier, p.Identifier):
-		return refuse("", "%s is not the name of a package of type %s", text.Quote(p.Identifier), p.Type)
+		return Refuse("", "%s is not the name of a package of type %s", text.Quote(p.Identifier), p.Type)
 	}
 	program, err := r.program(p, b.opts.Has)
 	if err != nil {
@@ -148,7 +148,7 @@ func (b *builder) command(p *Package) error {
 func (b *builder) bundle(p *Package) error {
 	if p.Command == "" {
 		if p.SHA256 == "" {
-			return refuse("", "its bundle %s has no SHA-256", text.Quote(p.Identifier))
+			return Refuse("", "its bundle %s has no SHA-256", text.Quote(p.Identifier))
 		}
 		return checkRemote(p.Identifier)
 	}
@@ -175,7 +175,7 @@ func (b *builder) variables(p *Package) error {
 	}
 	for _, pair := range pairs {
 		if slices.ContainsFunc(b.Env, func(have Pair) bool { return have.Name == pair.Name }) {
-			return refuse("", "variable %s occurs twice", pair.Name)
+			return Refuse("", "variable %s occurs twice", pair.Name)
 		}
 		b.Env = append(b.Env, pair)
 	}
@@ -194,7 +194,7 @@ func (b *builder) noteSecrets() {
 func (r *runner) program(p *Package, has func(string) bool) (string, error) {
 	if p.RuntimeHint != "" && !slices.Contains(r.others, p.RuntimeHint) {
 		if !slices.Contains(r.programs, p.RuntimeHint) {
-			return "", refuse(advice,
+			return "", Refuse(advice,
 				"it wants to be run by %s, which is not supported for packages of type %s; supported is %s",
 				text.Quote(p.RuntimeHint), p.Type, strings.Join(r.programs, " or "))
 		}
@@ -212,7 +212,7 @@ func (r *runner) program(p *Package, has func(string) bool) (string, error) {
 func (r *runner) exact(p *Package) (string, error) {
 	if p.Type != "oci" {
 		if !matches(r.version, p.Version) {
-			return "", refuse("", "version %s of package %s is not exact", text.Quote(p.Version), p.Identifier)
+			return "", Refuse("", "version %s of package %s is not exact", text.Quote(p.Version), p.Identifier)
 		}
 		return p.Identifier + r.join + p.Version, nil
 	}
@@ -227,7 +227,7 @@ func (r *runner) exact(p *Package) (string, error) {
 	}
 	switch {
 	case pinned && !matches(r.identifier, image+"@"+digest):
-		return "", refuse("", "%s is not the name of an image", text.Quote(identifier))
+		return "", Refuse("", "%s is not the name of an image", text.Quote(identifier))
 	case pinned:
 		return image + "@" + digest, nil
 	case tag == "" && p.Version != "":
@@ -235,7 +235,7 @@ func (r *runner) exact(p *Package) (string, error) {
 	}
 	name := image + ":" + tag
 	if tag == "" || tag == "latest" || !matches(r.identifier, name) {
-		return "", refuse("", "image %s has neither a digest nor an exact tag", text.Quote(p.Identifier))
+		return "", Refuse("", "image %s has neither a digest nor an exact tag", text.Quote(p.Identifier))
 	}
 	return name, nil
 }
@@ -248,7 +248,7 @@ func imageOf(p *Package) (string, error) {
 	}
 	u, err := url.Parse(p.BaseURL)
 	if err != nil || u.Host == "" || u.User != nil {
-		return "", refuse("", "%s is not the address of a registry", text.Quote(p.BaseURL))
+		return "", Refuse("", "%s is not the address of a registry", text.Quote(p.BaseURL))
 	}
 	first, _, nested := strings.Cut(p.Identifier, "/")
 	isHost := nested && (strings.ContainsAny(first, ".:") || first == "localhost")
@@ -268,7 +268,7 @@ func (b *builder) options(r *runner, p *Package) ([]string, error) {
 		values, isVariable := b.values(piece), piece.isVariable()
 		if piece.arg.Type != "named" { // many publishers write options as positional arguments
 			if len(values) != 1 || len(values[0]) != 1 || values[0][0].text != piece.value.Value {
-				return nil, refuse(advice,
+				return nil, Refuse(advice,
 					"%s is not an option; it could be taken for the package", text.Escape(piece.label))
 			}
 			name, values = piece.value.Value, nil
@@ -281,7 +281,7 @@ func (b *builder) options(r *runner, p *Package) ([]string, error) {
 		}
 		takesValue := slices.Contains(r.options, name+"=")
 		if !takesValue && !slices.Contains(r.options, name) {
-			return nil, refuse(advice, "option %s of %s, which it wants, is not allowed",
+			return nil, Refuse(advice, "option %s of %s, which it wants, is not allowed",
 				text.Quote(name), r.programs[0])
 		}
 		if len(values) == 0 {
@@ -289,7 +289,7 @@ func (b *builder) options(r *runner, p *Package) ([]string, error) {
 				continue // a value in it was not given
 			}
 			if takesValue {
-				return nil, refuse(advice, "option %s of %s has no value; it would take the package for it",
+				return nil, Refuse(advice, "option %s of %s has no value; it would take the package for it",
 					text.Quote(name), r.programs[0])
 			}
 			if !slices.Contains(slices.Concat(r.before, r.after), name) &&
@@ -310,7 +310,7 @@ func (b *builder) options(r *runner, p *Package) ([]string, error) {
 				return nil, err
 			}
 			if !takesValue && value != "true" && value != "false" { // npx would take it for the package
-				return nil, refuse(advice, "option %s of %s takes no value", text.Quote(name), r.programs[0])
+				return nil, Refuse(advice, "option %s of %s takes no value", text.Quote(name), r.programs[0])
 			}
 			if slices.Contains(opening, name) {
 				b.Notes = append(b.Notes,
@@ -327,7 +327,7 @@ func (b *builder) options(r *runner, p *Package) ([]string, error) {
 func (b *builder) containerVariable(parts []part) error {
 	name, rest, ok := strings.Cut(parts[0].text, "=")
 	if !ok || parts[0].isRef {
-		return refuse("", "the name of a variable of its container is not fixed")
+		return Refuse("", "the name of a variable of its container is not fixed")
 	}
 	p := piece{name: name, kind: kindVariable, label: "variable " + name}
 	p.isOption = true // the publisher has written at least a part of the value
@@ -351,7 +351,7 @@ func (b *builder) arguments(list []Argument) ([]string, error) {
 	for _, p := range argumentPieces(list, "argument") {
 		named := p.arg.Type == "named"
 		if named && (p.arg.Name == "" || strings.ContainsAny(p.arg.Name, " \t\r\n\x00")) {
-			return nil, refuse("", "%s is not the name of an argument", text.Quote(p.arg.Name))
+			return nil, Refuse("", "%s is not the name of an argument", text.Quote(p.arg.Name))
 		}
 		if p.isSwitch() {
 			out = append(out, Literal(p.arg.Name))
@@ -363,7 +363,7 @@ func (b *builder) arguments(list []Argument) ([]string, error) {
 				return nil, err
 			}
 			if strings.ContainsAny(value, "\x00") {
-				return nil, refuse("", "%s contains a NUL", text.Escape(p.label))
+				return nil, Refuse("", "%s contains a NUL", text.Escape(p.label))
 			}
 			switch {
 			case !named && value != "":
@@ -381,14 +381,14 @@ func (b *builder) arguments(list []Argument) ([]string, error) {
 }
 
 // Plan translates a way to run a server, with the values that are given. The error is a
-// [*RefusedError] or a [*ValueError].
+// one of [Refuse] or a [*ValueError].
 func (w Way) Plan(given Given, o Options) (*Plan, error) {
 	b := &builder{Plan: &Plan{}, given: given, opts: o, inputs: w.Inputs()}
 	if w.Package != nil {
 		b.within = w.Package.Folder
 	}
 	if len(w.pieces()) > maxValues {
-		return nil, refuse("", "it has more than %d arguments, variables and headers", maxValues)
+		return nil, Refuse("", "it has more than %d arguments, variables and headers", maxValues)
 	}
 	if err := b.checkGiven(); err != nil {
 		return nil, err

@@ -323,7 +323,7 @@ func (b *builder) pairs(list []piece) ([]Pair, error) {
 			continue
 		}
 		if slices.ContainsFunc(out, func(have Pair) bool { return strings.EqualFold(have.Name, p.name) }) {
-			return nil, refuse("", "%s occurs twice", text.Escape(p.label))
+			return nil, Refuse("", "%s occurs twice", text.Escape(p.label))
 		}
 		out = append(out, Pair{p.name, value})
 	}
@@ -335,7 +335,7 @@ func (b *builder) pairs(list []piece) ([]Pair, error) {
 // shown. A description may only name it, for the person to give the value.
 func (b *builder) checkVariable(p piece) error {
 	if p.name == "" || strings.ContainsAny(p.name, "=\x00") || !isPlain(p.name) {
-		return refuse("", "%s is not the name of a variable", text.Quote(p.name))
+		return Refuse("", "%s is not the name of a variable", text.Quote(p.name))
 	}
 	if !expand.Steers(p.name) {
 		return nil
@@ -352,7 +352,7 @@ func (b *builder) checkVariable(p piece) error {
 		slices.Contains(expand.CodeFolders(), strings.ToUpper(p.name)) && isWithin(v.Value, b.within):
 		return nil // code of the bundle itself
 	}
-	return refuse("if you want it, add the server with toolreg servers add NAME -- COMMAND",
+	return Refuse("if you want it, add the server with toolreg servers add NAME -- COMMAND",
 		"it sets %s, which changes what the program that runs it loads, runs or trusts", p.name)
 }
 
@@ -367,11 +367,11 @@ func isWithin(list, folder string) bool {
 func checkHeader(p piece) error {
 	lower := strings.ToLower(p.name)
 	if !httpguts.ValidHeaderFieldName(p.name) {
-		return refuse("", "%s is not the name of a header", text.Quote(p.name))
+		return Refuse("", "%s is not the name of a header", text.Quote(p.name))
 	}
 	if slices.Contains([]string{"host", "content-length", "transfer-encoding", "connection", "content-type", "accept"},
 		lower) || strings.HasPrefix(lower, "mcp-") {
-		return refuse("", "it sets the header %s, which belongs to the protocol", p.name)
+		return Refuse("", "it sets the header %s, which belongs to the protocol", p.name)
 	}
 	return nil
 }

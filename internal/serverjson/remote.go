@@ -23,7 +23,7 @@ func (b *builder) remote(t *Transport) error {
 	case "sse":
 		b.Type = "sse"
 	default:
-		return refuse("", "its transport %s is not supported", text.Quote(t.Type))
+		return Refuse("", "its transport %s is not supported", text.Quote(t.Type))
 	}
 	var headers []piece
 	for _, p := range (Way{Remote: t}).pieces() {
@@ -43,11 +43,11 @@ func (b *builder) remote(t *Transport) error {
 func (b *builder) address(t *Transport) error {
 	scheme, rest, ok := strings.Cut(t.URL, "://")
 	if !ok || strings.Contains(scheme, "{") {
-		return refuse("add it with toolreg servers add NAME --url URL",
+		return Refuse("add it with toolreg servers add NAME --url URL",
 			"its address %s has no fixed scheme", text.Quote(t.URL))
 	}
 	if strings.ContainsAny(rest, "#") {
-		return refuse("", "its address has a fragment")
+		return Refuse("", "its address has a fragment")
 	}
 	notation, plain := scheme+"://", scheme+"://"
 	where := "host"
@@ -114,11 +114,11 @@ func (b *builder) address(t *Transport) error {
 // encrypted or on this machine, and name a host that is not link-local.
 func checkRemote(address string) error {
 	if err := webaddr.Check(address); err != nil {
-		return refuse("", "%s: %v", text.Quote(address), err)
+		return Refuse("", "%s: %v", text.Quote(address), err)
 	}
 	u, err := url.Parse(address)
 	if err != nil {
-		return refuse("", "%s is not an address", text.Quote(address))
+		return Refuse("", "%s is not an address", text.Quote(address))
 	}
 	host := strings.ToLower(strings.TrimSuffix(u.Hostname(), "."))
 	ip, err := netip.ParseAddr(host)
@@ -126,13 +126,13 @@ func checkRemote(address string) error {
 		last := host[strings.LastIndexByte(host, '.')+1:]
 		if last == "" || strings.Trim(last, "0123456789") == "" || strings.HasPrefix(last, "0x") ||
 			strings.ContainsFunc(host, func(r rune) bool { return r >= 0x80 }) {
-			return refuse("", "%s does not name a host", text.Quote(address))
+			return Refuse("", "%s does not name a host", text.Quote(address))
 		}
 		return nil
 	}
 	ip = ip.Unmap()
 	if !ip.IsLoopback() && !ip.IsGlobalUnicast() {
-		return refuse("", "%s is a link-local or special address", text.Quote(address))
+		return Refuse("", "%s is a link-local or special address", text.Quote(address))
 	}
 	return nil
 }

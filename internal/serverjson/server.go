@@ -200,23 +200,10 @@ func (w Way) Origin() string {
 	return w.Package.Identifier + "@" + w.Package.Version
 }
 
-// RefusedError reports that something of a description must not be used or cannot be run.
-// It matches [registry.ErrDenied].
-type RefusedError struct {
-	Reason string
-	Advice string // what to do; may be empty
-}
-
-func (e *RefusedError) Error() string { return e.Reason }
-
-// Hint says what to do.
-func (e *RefusedError) Hint() string { return e.Advice }
-
-// Is reports whether target is [registry.ErrDenied].
-func (e *RefusedError) Is(target error) bool { return target == registry.ErrDenied }
-
-func refuse(advice, format string, args ...any) error {
-	return &RefusedError{Reason: fmt.Sprintf(format, args...), Advice: advice}
+// Refuse returns the error about something of a description that must not be used or cannot be run, with advice
+// on what to do, which may be empty. It matches [registry.ErrDenied].
+func Refuse(advice, format string, args ...any) error {
+	return &registry.Failure{Text: fmt.Sprintf(format, args...), Help: advice, Kind: registry.ErrDenied}
 }
 
 // Input is a value that the person gives.

@@ -163,11 +163,10 @@ func forgotten(ctx context.Context, s *engine.Session, task engine.Task, err err
 		return err
 	}
 	if ended {
-		return fmt.Errorf("server %q has ended since the call, and the task with it, so it was forgotten (a kept server ends when it is unused for the time in mcpServers.%s.keep): %w",
-			task.Server, task.Server, engine.ErrNoTask)
+		return engine.NoTask("server %q has ended since the call, and the task with it, so it was forgotten (a kept server ends when it is unused for the time in mcpServers.%s.keep)",
+			task.Server, task.Server)
 	}
-	return fmt.Errorf("server %q does not know the task any more, so it was forgotten: %w",
-		task.Server, engine.ErrNoTask)
+	return engine.NoTask("server %q does not know the task any more, so it was forgotten", task.Server)
 }
 
 func cancelTask(ctx context.Context, e *cli.Env, id string) error {

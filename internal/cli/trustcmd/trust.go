@@ -40,20 +40,19 @@ Exit codes: 0, 2.`,
 		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, argv []string) error {
 			err := status(cmd, argv)
-			none, ok := errors.AsType[*noProjectError](err)
 			switch {
-			case ok && e.IO.JSON:
-				return e.IO.PrintJSON(trustDocument{
-					Root:    none.root,
-					Files:   []string{},
-					Runs:    []string{},
-					Loosens: []string{},
-					Expands: []string{},
-				})
-			case ok:
-				_, err = fmt.Fprintln(e.IO.Out, none.Error()+"; nothing needs trust")
+			case !errors.Is(err, registry.ErrNotFound):
+				return err
+			case !e.IO.JSON:
+				_, err = fmt.Fprintln(e.IO.Out, err.Error()+"; nothing needs trust")
+				return err
 			}
-			return err
+			set, _, err := e.Config.Load(cmd.Context())
+			if err != nil {
+				return err
+			}
+			none := []string{}
+			return e.IO.PrintJSON(trustDocument{Root: set.ProjectRoot, Files: none, Runs: none, Loosens: none, Expands: none})
 		},
 	}
 	grant := &cobra.Command{Use: "grant", Short: "Show what the project would run, and trust it", Args: cli.NoArgs,
@@ -90,20 +89,6 @@ Exit codes: 0, 2, 3 (the project has no settings), 5 (inside a tool's run).`,
 	return cmd
 }
 
-// noProjectError reports that there is nothing to trust.
-type noProjectError struct{ root string }
-
-func (e *noProjectError) Error() string {
-	return fmt.Sprintf("no settings or plugins of a project in %s", e.root)
-}
-
-// Hint returns what to do.
-func (e *noProjectError) Hint() string {
-	return "toolreg init team creates them; use --root DIR for another project"
-}
-
-func (e *noProjectError) Is(target error) bool { return target == registry.ErrNotFound }
-
 // project loads the settings and returns the project's, which must exist.
 func project(ctx context.Context, config *cli.Config) (*settings.Project, error) {
 	s, _, err := config.Load(ctx) // the result includes the diagnostics
@@ -111,7 +96,8 @@ func project(ctx context.Context, config *cli.Config) (*settings.Project, error)
 		return nil, err
 	}
 	if s.Project == nil {
-		return nil, &noProjectError{root: s.ProjectRoot}
+		return nil, &registry.Failure{Text: "no settings or plugins of a project in " + s.ProjectRoot,
+			Help: "toolreg init team creates them; use --root DIR for another project", Kind: registry.ErrNotFound}
 	}
 	return s.Project, nil
 }

@@ -87,24 +87,14 @@ func decodeFailure(f *recording.Failure) error {
 	case failureRefused:
 		return &mcpclient.RefusedError{Server: f.Server, Request: f.Request, Code: f.Code, Message: f.Text}
 	}
-	e := &recordedError{text: f.Text, hint: f.Hint}
+	e := &registry.Failure{Text: f.Text, Help: f.Hint}
 	for _, k := range failureKinds() {
 		if k.word == f.Kind {
-			e.wrapped = k.errs
+			e.Kind = errors.Join(k.errs...)
 		}
 	}
 	return e
 }
-
-// recordedError is an error of an earlier run.
-type recordedError struct {
-	text, hint string
-	wrapped    []error
-}
-
-func (e *recordedError) Error() string   { return e.text }
-func (e *recordedError) Hint() string    { return e.hint }
-func (e *recordedError) Unwrap() []error { return e.wrapped }
 
 // isRecorded reports whether recordings have a source: built-in tools run anew, and so do
 // the steps of composites.

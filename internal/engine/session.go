@@ -151,6 +151,10 @@ type Session struct {
 	finder   *finder
 	listed   *Listed
 	earlier  *Session // that this one is to replace; nil if there is none
+
+	mu     sync.Mutex
+	users  int    // of Borrow
+	unused func() // see WhenUnused
 }
 
 // New creates the sources of a run without starting them. The error is an
@@ -383,6 +387,32 @@ func (s *Session) TakeOver() {
 	s.Connections.TakeOver(s.earlier.finder.loader.Release)
 	s.earlier.policies.next.Store(s.policies)
 	s.earlier = nil
+}
+
+// Borrow counts a user of the session until done is called.
+func (s *Session) Borrow() (done func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.users++
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.users--; s.users == 0 && s.unused != nil {
+			s.unused()
+			s.unused = nil
+		}
+	}
+}
+
+// WhenUnused calls f once the session has no users. f must not wait.
+func (s *Session) WhenUnused(f func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.users == 0 {
+		f()
+	} else {
+		s.unused = f
+	}
 }
 
 // Close saves what has to be stored and stops every server and child. Errors of

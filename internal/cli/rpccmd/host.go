@@ -30,19 +30,11 @@ type host struct {
 	wake    chan struct{}  // a server has reported a change
 
 	mu      sync.Mutex
-	current *held
+	current *engine.Session
 	binding *binding           // of the last declare
 	seen    *registry.Registry // that the host was shown, or told of as changed; nil means none
 	changed map[*mcpclient.Source]bool
 	told    map[registry.Diagnostic]bool
-}
-
-// held is a session with its users. A session that was replaced is closed after its last
-// user.
-type held struct {
-	*engine.Session
-	users    int
-	replaced bool
 }
 
 // binding is what a declare declares. Its fields may be read once done is closed.
@@ -114,52 +106,33 @@ func (h *host) use(s *engine.Session) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	old := h.current
-	if h.current = (&held{Session: s}); old != nil {
+	if h.current = s; old != nil {
 		s.TakeOver()
-		old.replaced = true
-		h.closeUnused(old)
-	}
-}
-
-// closeUnused closes a session that was replaced and has no users. h.mu is held.
-func (h *host) closeUnused(s *held) {
-	if s.replaced && s.users == 0 {
-		h.closing.Go(s.Close)
+		old.WhenUnused(func() { h.closing.Go(old.Close) })
 	}
 }
 
 // borrow returns the current session. The caller calls done when it is not used any more.
-func (h *host) borrow() (s *held, done func()) {
+func (h *host) borrow() (s *engine.Session, done func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.current, h.borrowed(h.current)
-}
-
-// borrowed counts a user of a session and returns what to call at the end. h.mu is held.
-func (h *host) borrowed(s *held) (done func()) {
-	s.users++
-	return func() {
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		s.users--
-		h.closeUnused(s)
-	}
+	return h.current, h.current.Borrow()
 }
 
 // within calls f with the context of the connection, because what f loads stays loaded for
 // later requests. It returns the cause of ctx if that is done first. s is the session to
 // use; nil means the current one.
-func within[T any](life, ctx context.Context, h *host, s *held,
+func within[T any](life, ctx context.Context, h *host, s *engine.Session,
 	f func(context.Context, *engine.Session) (T, error)) (T, error) {
 	h.mu.Lock()
 	if s == nil {
 		s = h.current
 	}
-	done := h.borrowed(s)
+	done := s.Borrow()
 	h.mu.Unlock()
 	return ui.UntilDone(ctx, func() (T, error) {
 		defer done()
-		value, err := f(life, s.Session)
+		value, err := f(life, s)
 		h.saw(s)
 		return value, err
 	})
@@ -263,7 +236,7 @@ func (h *host) tellChanged(life context.Context, always bool) {
 
 // saw remembers the registry of a session, if a request has loaded all of it and the host was
 // shown none before: what it is told to have changed is compared with this.
-func (h *host) saw(s *held) {
+func (h *host) saw(s *engine.Session) {
 	reg := s.Tools.Loaded()
 	h.mu.Lock()
 	defer h.mu.Unlock()

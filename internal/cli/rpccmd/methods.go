@@ -177,7 +177,7 @@ func (h *host) provide(life, ctx context.Context, r *rpc.Request, p provideParam
 }
 
 func (h *host) findTool(life, ctx context.Context, r *rpc.Request,
-	s *held, name string, q engine.Query) (engine.Found, error) {
+	s *engine.Session, name string, q engine.Query) (engine.Found, error) {
 	f, err := within(life, ctx, h, s,
 		func(ctx context.Context, s *engine.Session) (engine.Found, error) { return s.Tools.Find(ctx, name, q) })
 	if f.Registry != nil {
@@ -253,7 +253,7 @@ func (h *host) answer(life, ctx context.Context, r *rpc.Request, p answerParams)
 	defer done()
 	calls := newAnswered(turn.Calls)
 	d := &callcmd.Dialogue{
-		Session: s.Session, Format: format, Declared: b.declared, Hold: p.Hold, Parallel: p.Parallel, Line: r,
+		Session: s, Format: format, Declared: b.declared, Hold: p.Hold, Parallel: p.Parallel, Line: r,
 		Find: func(ctx context.Context, name string, q engine.Query) (engine.Found, error) {
 			return h.findTool(engine.WithScope(life, b.declared, nil), ctx, r, s, name, q) // life loads what is found
 		},

@@ -39,7 +39,7 @@ func (o *Offers) forCaller(ctx context.Context, base *common) (_ *offer.Offer, d
 	if own == nil {
 		own = (&client{use: &use{}}).next()
 		base.clients[name] = own
-		release := o.keep(base.held)
+		release := base.Session.Borrow()
 		o.begin(func(ctx context.Context) {
 			defer release()
 			o.loadClient(ctx, base, base, name, own, nil)

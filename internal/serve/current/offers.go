@@ -82,17 +82,7 @@ type Offers struct {
 // clients.
 type common struct {
 	*offer.Offer
-	held    *held
 	clients map[string]*client
-}
-
-// held is a session and the number of requests that use it, of several offers if what its servers list has
-// changed. Offers.mu guards users and replaced. After the session was replaced, it is closed when no request
-// uses it.
-type held struct {
-	session  *engine.Session
-	users    int
-	replaced bool
 }
 
 // New returns offers that are empty until [Offers.Load] has returned.
@@ -111,7 +101,7 @@ func (o *Offers) Load(ctx context.Context, from *engine.Session) error {
 	o.loading.Lock()
 	defer o.loading.Unlock()
 	o.changes.follow(from.Servers.On())
-	next, err := o.loadOffer(ctx, &held{session: from})
+	next, err := o.loadOffer(ctx, from)
 	o.mu.Lock()
 	old, isFirst := o.common, o.life == nil
 	if isFirst {
@@ -127,8 +117,7 @@ func (o *Offers) Load(ctx context.Context, from *engine.Session) error {
 	o.common = next
 	from.TakeOver()
 	if old != nil {
-		old.held.replaced = true
-		o.closeReplaced(old.held)
+		old.Session.WhenUnused(func() { o.background.Go(old.Session.Close) })
 	}
 	o.mu.Unlock()
 	o.opts.Changed(ctx, old == nil)
@@ -152,19 +141,19 @@ func (o *Offers) Profiles() offer.Profiles {
 // loadOffer makes the offer of a session, and the offers of the clients that have one of their own. For
 // a session that was loaded before, again are the sources to ask again; what the others listed
 // stays.
-func (o *Offers) loadOffer(ctx context.Context, h *held, again ...registry.Source) (*common, error) {
+func (o *Offers) loadOffer(ctx context.Context, from *engine.Session, again ...registry.Source) (*common, error) {
 	o.mu.Lock()
 	now := o.common
 	o.mu.Unlock()
 	if now == nil {
 		now = &common{}
 	}
-	made, err := o.makeOffer(ctx, h.session, nil, now.Offer, again)
+	made, err := o.makeOffer(ctx, from, nil, now.Offer, again)
 	if err != nil {
 		return nil, err
 	}
-	next := &common{Offer: made, held: h, clients: map[string]*client{}}
-	if !h.session.HasClients() {
+	next := &common{Offer: made, clients: map[string]*client{}}
+	if !from.HasClients() {
 		return next, nil
 	}
 	o.mu.Lock()
@@ -228,7 +217,7 @@ func (o *Offers) refresh(ctx context.Context, sources []registry.Source) {
 		return
 	}
 	failed := now.Session.Relist(ctx, sources...)
-	next, err := o.loadOffer(ctx, now.held, sources...)
+	next, err := o.loadOffer(ctx, now.Session, sources...)
 	switch {
 	case ctx.Err() != nil:
 		return
@@ -260,13 +249,6 @@ func (o *Offers) makeOffer(ctx context.Context, from *engine.Session, base, befo
 	}
 	o.opts.Subscriptions.Renew(ctx, made)
 	return made, nil
-}
-
-// closeReplaced closes a session that was replaced and has no running requests. o.mu is held.
-func (o *Offers) closeReplaced(h *held) {
-	if h.replaced && h.users == 0 {
-		o.background.Go(h.session.Close)
-	}
 }
 
 // Current calls f with the session and the registry whose tools are offered. They stay valid
@@ -313,18 +295,7 @@ func (o *Offers) Use(ctx context.Context) (v *offer.View, done func()) {
 func (o *Offers) hold() (base *common, release func()) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.common, o.keep(o.common.held)
-}
-
-// keep keeps a session open until release is called. o.mu is held.
-func (o *Offers) keep(h *held) (release func()) {
-	h.users++
-	return func() {
-		o.mu.Lock()
-		defer o.mu.Unlock()
-		h.users--
-		o.closeReplaced(h)
-	}
+	return o.common, o.common.Session.Borrow()
 }
 
 // ViewOf returns what the caller of ctx is offered of one of the offers.

@@ -255,9 +255,9 @@ func (x *Engine) NoteSlowServer(s *engine.Session, reg *registry.Registry) {
 		if !x.config.firstTime(slowNoted) {
 			return
 		}
-		x.io.noteText(failure{
-			message: fmt.Sprintf("server %q took %.1f s to start", server, r.Duration.Seconds()),
-			hint:    "toolreg settings set cache.discovery 1h caches the tool lists of servers for an hour",
+		x.io.noteText(ErrorBody{
+			Message: fmt.Sprintf("server %q took %.1f s to start", server, r.Duration.Seconds()),
+			Hint:    "toolreg settings set cache.discovery 1h caches the tool lists of servers for an hour",
 		})
 		return
 	}

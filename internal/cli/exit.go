@@ -67,30 +67,20 @@ type ExitError struct{ Code int }
 
 func (e *ExitError) Error() string { return "exit code " + strconv.Itoa(e.Code) }
 
-// failure describes an error, as text and for --json.
-type failure struct {
-	word    string // the stable error code
-	exit    int
-	message string
-	hint    string
-	details []registry.Violation
-}
-
-// classify returns the code and the exit code of an error, which are defined nowhere else, and
-// the hint that it carries.
-func classify(ctx context.Context, err error) failure {
-	f := failure{word: "failure", exit: ExitFailure, message: err.Error(), hint: registry.HintOf(err)}
+// NewErrorBody describes an error. Its code and its exit code are defined nowhere else.
+func NewErrorBody(ctx context.Context, err error) ErrorBody {
+	f := ErrorBody{Code: "failure", Exit: ExitFailure, Message: err.Error(), Hint: registry.HintOf(err)}
 	if sig, ok := signalOf(ctx); ok && isCancelled(ctx, err) {
-		return failure{word: "interrupted", exit: sig, message: "interrupted"}
+		return ErrorBody{Code: "interrupted", Exit: sig, Message: "interrupted"}
 	}
 	for _, c := range classes() {
 		if c.matches(err, &f) {
-			f.word, f.exit = c.word, c.exit
+			f.Code, f.Exit = c.word, c.exit
 			break
 		}
 	}
-	if f.hint == "" && errors.Is(err, syscall.EMFILE) {
-		f.hint = "raise the limit on open files, such as with ulimit -n 256"
+	if f.Hint == "" && errors.Is(err, syscall.EMFILE) {
+		f.Hint = "raise the limit on open files, such as with ulimit -n 256"
 	}
 	return f
 }
@@ -99,7 +89,7 @@ func classify(ctx context.Context, err error) failure {
 type class struct {
 	word    string
 	exit    int
-	matches func(error, *failure) bool
+	matches func(error, *ErrorBody) bool
 }
 
 // classes returns the table of errors; the first matching row is used.
@@ -124,50 +114,50 @@ func classes() []class {
 	}
 }
 
-func matchUsage(err error, f *failure) bool {
+func matchUsage(err error, f *ErrorBody) bool {
 	if e, ok := errors.AsType[*UsageError](err); ok {
-		f.hint = e.Hint
+		f.Hint = e.Hint
 		return true
 	}
 	e, ok := errors.AsType[*args.Error](err)
 	return ok && e.Usage
 }
 
-func matchAs[E error](err error, _ *failure) bool {
+func matchAs[E error](err error, _ *ErrorBody) bool {
 	_, ok := errors.AsType[E](err)
 	return ok
 }
 
-func matchIs(target error) func(error, *failure) bool {
-	return func(err error, _ *failure) bool {
+func matchIs(target error) func(error, *ErrorBody) bool {
+	return func(err error, _ *ErrorBody) bool {
 		return errors.Is(err, target)
 	}
 }
 
 // matchTimeout matches calls that reached their time limit, and tools that report a
 // timeout of their own.
-func matchTimeout(err error, _ *failure) bool {
+func matchTimeout(err error, _ *ErrorBody) bool {
 	e, ok := errors.AsType[*exec.ToolError](err)
 	return errors.Is(err, exec.ErrTimeout) || ok && e.Category == registry.ErrorTimeout
 }
 
-func matchParams(err error, f *failure) bool {
+func matchParams(err error, f *ErrorBody) bool {
 	if e, ok := errors.AsType[*registry.ArgsError](err); ok {
-		f.details = e.Violations
+		f.Details = e.Violations
 		return true
 	}
 	_, ok := errors.AsType[*args.Error](err)
 	return ok
 }
 
-func matchNeedsApproval(err error, f *failure) bool {
+func matchNeedsApproval(err error, f *ErrorBody) bool {
 	if e, ok := errors.AsType[*exec.NeedsConfirmation](err); ok {
 		if e.Verdict.Contested != "" {
 			return false
 		}
-		f.message = strings.Replace(err.Error(), e.Error(),
+		f.Message = strings.Replace(err.Error(), e.Error(),
 			fmt.Sprintf("%q needs approval and nobody can be asked: %s", e.Tool, e.Verdict.Reason), 1)
-		f.hint = e.Hint
+		f.Hint = e.Hint
 		return true
 	}
 	return errors.Is(err, registry.ErrNeedsConfirmation)
@@ -175,7 +165,7 @@ func matchNeedsApproval(err error, f *failure) bool {
 
 // matchNotOffered matches requests for what a server does not have: prompts,
 // resources, or the requested resource.
-func matchNotOffered(err error, _ *failure) bool {
+func matchNotOffered(err error, _ *ErrorBody) bool {
 	if e, ok := errors.AsType[*mcpclient.RefusedError](err); ok && e.Missing() {
 		return true
 	}
@@ -188,8 +178,8 @@ func isCancelled(ctx context.Context, err error) bool {
 }
 
 func outcome(ctx context.Context, err error) (code string, exit int) {
-	f := classify(ctx, err)
-	return f.word, f.exit
+	f := NewErrorBody(ctx, err)
+	return f.Code, f.Exit
 }
 
 // ErrorCode is the code of an error in JSON, with its exit code.

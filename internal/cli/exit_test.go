@@ -60,14 +60,14 @@ func TestExitCodes(t *testing.T) {
 		"a denial comes before a time limit": {fmt.Errorf("%w: %w", exec.ErrTimeout, registry.ErrDenied), "denied", 5, ""},
 	} {
 		for _, err := range []error{tt.err, fmt.Errorf("step 1: %w", tt.err)} {
-			f := classify(t.Context(), err)
-			if f.word != tt.word || f.exit != tt.exit || f.hint != tt.hint {
-				t.Errorf("%s: %s, exit code %d, hint %q; want %s, %d, %q", name, f.word, f.exit, f.hint, tt.word, tt.exit, tt.hint)
+			f := NewErrorBody(t.Context(), err)
+			if f.Code != tt.word || f.Exit != tt.exit || f.Hint != tt.hint {
+				t.Errorf("%s: %s, exit code %d, hint %q; want %s, %d, %q", name, f.Code, f.Exit, f.Hint, tt.word, tt.exit, tt.hint)
 			}
 		}
 	}
-	if f := classify(t.Context(), registry.Invalid("t", "/x", "bad")); len(f.details) != 1 || f.details[0].Pointer != "/x" {
-		t.Errorf("details %v", f.details)
+	if f := NewErrorBody(t.Context(), registry.Invalid("t", "/x", "bad")); len(f.Details) != 1 || f.Details[0].Pointer != "/x" {
+		t.Errorf("details %v", f.Details)
 	}
 }
 

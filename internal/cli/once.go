@@ -40,7 +40,7 @@ func (c *Config) NoteGeminiSettings(s *settings.Settings) {
 	if note == "" || !c.firstTime("gemini-"+hex.EncodeToString(sum[:8])) {
 		return
 	}
-	c.io.noteText(failure{message: note, hint: how})
+	c.io.noteText(ErrorBody{Message: note, Hint: how})
 }
 
 // firstTime reports whether a note has not yet been shown to this user, and records

@@ -116,7 +116,7 @@ func (o *IO) NoteSpans(spans ...ui.Span) {
 // nor with --json, when stderr is JSON. Its arguments may be foreign text.
 func (o *IO) Notef(format string, args ...any) {
 	if !o.Quiet && !o.JSON {
-		o.noteText(failure{message: fmt.Sprintf(format, args...)})
+		o.noteText(ErrorBody{Message: fmt.Sprintf(format, args...)})
 	}
 }
 
@@ -134,7 +134,7 @@ func (o *IO) live() {
 
 // Announce is Notef for a line that is printed in any case.
 func (o *IO) Announce(format string, args ...any) {
-	o.noteText(failure{message: fmt.Sprintf(format, args...)})
+	o.noteText(ErrorBody{Message: fmt.Sprintf(format, args...)})
 }
 
 // Summary prints the number of results on stderr below the results, only on a
@@ -289,44 +289,44 @@ func (o *IO) finish(ctx context.Context, err error) int {
 	if exit, ok := err.(*ExitError); ok {
 		return exit.Code
 	}
-	f := classifyForPerson(ctx, err)
-	if _, printed := err.(*exec.ToolError); printed && f.exit == ExitToolError {
-		return f.exit
+	f := NewErrorBodyForPerson(ctx, err)
+	if _, printed := err.(*exec.ToolError); printed && f.Exit == ExitToolError {
+		return f.Exit
 	}
 	if o.JSON {
 		o.noteJSON(f)
-	} else if f.message = o.reported.new(f.message); f.message != "" {
+	} else if f.Message = o.reported.new(f.Message); f.Message != "" {
 		o.noteText(f)
 	}
-	return f.exit
+	return f.Exit
 }
 
-// classifyForPerson is classify with what only people are told, not models: the id of the
+// NewErrorBodyForPerson is [NewErrorBody] with what only people are told, not models: the id of the
 // question about a call.
-func classifyForPerson(ctx context.Context, err error) failure {
-	f := classify(ctx, err)
+func NewErrorBodyForPerson(ctx context.Context, err error) ErrorBody {
+	f := NewErrorBody(ctx, err)
 	if e, ok := errors.AsType[*exec.NeedsConfirmation](err); ok && e.Kept != nil {
-		f.hint = strings.TrimPrefix(f.hint+"; "+engine.AnswerHint(e.Kept), "; ")
+		f.Hint = strings.TrimPrefix(f.Hint+"; "+engine.AnswerHint(e.Kept), "; ")
 	}
 	return f
 }
 
 // noteText prints a failure or a warning as text.
-func (o *IO) noteText(f failure) {
+func (o *IO) noteText(f ErrorBody) {
 	if o.jsonLog != nil {
 		severity := registry.SeverityInfo
-		if f.exit != ExitOK {
+		if f.Exit != ExitOK {
 			severity = registry.SeverityError
 		}
-		o.logLine(severity, f.message, f.hint)
+		o.logLine(severity, f.Message, f.Hint)
 		return
 	}
 	prefix := ui.Span{Text: "toolreg:"}
-	if f.exit != ExitOK {
+	if f.Exit != ExitOK {
 		prefix.Style = ui.Red | ui.Bold
 	}
-	spans := []ui.Span{prefix, {Text: " " + Indent(ui.Visible(f.message))}}
-	o.NoteSpans(append(spans, hintSpans(f.hint)...)...)
+	spans := []ui.Span{prefix, {Text: " " + Indent(ui.Visible(f.Message))}}
+	o.NoteSpans(append(spans, hintSpans(f.Hint)...)...)
 }
 
 // ErrorBody is an error as JSON.
@@ -338,20 +338,8 @@ type ErrorBody struct {
 	Details []registry.Violation `json:"details,omitempty"` // for code invalid_params: what is wrong with the params
 }
 
-func newErrorBody(f failure) ErrorBody {
-	return ErrorBody{f.word, f.exit, f.message, f.hint, f.details}
-}
-
-// NewErrorBody converts an error for JSON.
-func NewErrorBody(ctx context.Context, err error) ErrorBody { return newErrorBody(classify(ctx, err)) }
-
-// NewErrorBodyForPerson is NewErrorBody with what models must not be told.
-func NewErrorBodyForPerson(ctx context.Context, err error) ErrorBody {
-	return newErrorBody(classifyForPerson(ctx, err))
-}
-
-func (o *IO) noteJSON(f failure) {
-	line, err := EncodeJSON(map[string]ErrorBody{"error": newErrorBody(f)})
+func (o *IO) noteJSON(f ErrorBody) {
+	line, err := EncodeJSON(map[string]ErrorBody{"error": f})
 	if err != nil { // cannot happen: strings always encode
 		o.noteText(f)
 		return

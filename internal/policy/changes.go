@@ -236,6 +236,7 @@ func (a *Approvals) covered(ctx context.Context, t *registry.Tool, kind ScopeKin
 
 // Change is a difference between a tool and its approved state.
 type Change struct {
-	Part     string // as in registry.Part, or "tool" for a new tool
-	Old, New string // "" if the text was not stored
+	Part string `json:"part"`          // part of the definition, or "tool" for a new tool
+	Old  string `json:"old,omitempty"` // absent if the text was not stored
+	New  string `json:"new,omitempty"` // likewise
 }

@@ -78,7 +78,7 @@ type Document struct {
 	Rule     *whyRule                `json:"rule,omitempty"`     // what decided
 	Commands []policy.CommandVerdict `json:"commands,omitempty"` // for a shell command line: each command in it
 	Approval *approvalscmd.Approval  `json:"approval,omitempty"` // the approval that applies, or no longer does
-	Changes  []whyChange             `json:"changes,omitempty"`  // why an approval no longer applies
+	Changes  []policy.Change         `json:"changes,omitempty"`  // why an approval no longer applies
 	Override *cli.Override           `json:"override,omitempty"` // the override that changes the tool
 	Hint     string                  `json:"hint,omitempty"`     // what would allow the call
 	Note     string                  `json:"note,omitempty"`
@@ -127,13 +127,6 @@ func newWhySandbox(c policy.Confinement) *whySandbox {
 	return s
 }
 
-// whyChange is one changed part of a tool that invalidates an approval.
-type whyChange struct {
-	Part string `json:"part"`
-	Old  string `json:"old,omitempty"`
-	New  string `json:"new,omitempty"`
-}
-
 func run(ctx context.Context, e *cli.Env, o *options, name string, argv []string) error {
 	if err := o.Check(); err != nil {
 		return err
@@ -144,7 +137,7 @@ func run(ctx context.Context, e *cli.Env, o *options, name string, argv []string
 	}
 	reg, tools, err := e.Engine.FindTools(ctx, s, name, false)
 	if d, ok := hidden(name, err); ok {
-		return printWhy(e.IO, d, nil)
+		return printWhy(e.IO, d)
 	}
 	if err != nil {
 		return err
@@ -169,7 +162,7 @@ func run(ctx context.Context, e *cli.Env, o *options, name string, argv []string
 		if i > 0 && !e.IO.JSON {
 			fmt.Fprintln(e.IO.Out)
 		}
-		if err := printWhy(e.IO, d.Document, d.changes); err != nil {
+		if err := printWhy(e.IO, d); err != nil {
 			return err
 		}
 	}
@@ -203,22 +196,15 @@ func Explain(ctx context.Context, s *engine.Session, f engine.Found,
 	if params, err = registry.DecodeParams(f.Tool.Name, params); err != nil {
 		return Document{}, err
 	}
-	d, err := answer(ctx, s, f.Registry, p, f.Tool,
+	return answer(ctx, s, f.Registry, p, f.Tool,
 		registry.Call{Tool: name, Params: engine.Restored(f.Tool, params)}, rules)
-	return d.Document, err
-}
-
-// answered is the answer about one tool.
-type answered struct {
-	Document
-	changes []policy.Change
 }
 
 func answer(ctx context.Context, s *engine.Session, reg *registry.Registry, p *policy.Policy,
-	tool *registry.Tool, call registry.Call, explained bool) (answered, error) {
+	tool *registry.Tool, call registry.Call, explained bool) (Document, error) {
 	verdict, note, err := decideOn(ctx, reg, p, tool, call)
 	if err != nil {
-		return answered{}, err
+		return Document{}, err
 	}
 	d := Document{Tool: tool.Name, Registered: true, Source: tool.Source, Category: policy.RaisedCategory(tool),
 		Decision: &verdict.Decision, Rule: newWhyRule(verdict), Commands: verdict.Commands,
@@ -228,20 +214,17 @@ func answer(ctx context.Context, s *engine.Session, reg *registry.Registry, p *p
 	}
 	if explained {
 		if d.Rules, err = explain(ctx, p, tool, call, note != ""); err != nil {
-			return answered{}, err
+			return Document{}, err
 		}
 	}
 	if d.Override = cli.NewOverride(tool); d.Override != nil {
 		d.Override.Shape = &tool.Definition
 	}
-	for _, c := range verdict.Changes {
-		d.Changes = append(d.Changes, whyChange(c))
-	}
-	d.Sandbox = newWhySandbox(verdict.Confine)
+	d.Changes, d.Sandbox = verdict.Changes, newWhySandbox(verdict.Confine)
 	if verdict.Decision == policy.Ask {
 		d.Hint = exec.Hint(tool, verdict)
 	}
-	return answered{d, verdict.Changes}, nil
+	return d, nil
 }
 
 // decideOn makes the decision that call would make. If no params were given for a tool
@@ -284,17 +267,17 @@ func approvalOf(ctx context.Context, store *policy.Approvals, v policy.Verdict) 
 	return nil
 }
 
-func printWhy(ios *cli.IO, d Document, changes []policy.Change) error {
+func printWhy(ios *cli.IO, d Document) error {
 	if ios.JSON {
 		return ios.PrintJSON(d)
 	}
-	_, err := io.WriteString(ios.Out, whyText(d, changes, ios))
+	_, err := io.WriteString(ios.Out, whyText(d, ios))
 	return err
 }
 
 // whyText formats the answer for a person: one field per line, the last of
 // which says what to do.
-func whyText(d Document, changes []policy.Change, ios *cli.IO) string {
+func whyText(d Document, ios *cli.IO) string {
 	var b strings.Builder
 	field := func(name, format string, args ...any) {
 		fmt.Fprintf(&b, "%-12s%s\n", name+":", ui.Line(fmt.Sprintf(format, args...)))
@@ -336,7 +319,7 @@ func whyText(d Document, changes []policy.Change, ios *cli.IO) string {
 		field("approval", "%s (%s) of %s",
 			x.ID, strings.TrimSpace(string(x.Kind)+" "+x.Value), x.Created.Local().Format(time.DateTime))
 	}
-	b.WriteString(asking.Changes(changes, ios.WrapWidth()))
+	b.WriteString(asking.Changes(d.Changes, ios.WrapWidth()))
 	if d.Sandbox != nil && d.Sandbox.text != "" {
 		field("sandbox", "%s", d.Sandbox.text)
 	}

@@ -64,24 +64,22 @@ func (d *describer) object(s *jsonx.Value, path []string, required bool, seen vi
 		return
 	}
 	needed := schema.Required(s)
-	if properties := s.Get("properties"); properties != nil {
-		for _, m := range properties.Members {
-			at := append(slices.Clone(path), m.Name)
-			name := strings.Join(at, ".")
-			if len(d.params) >= maxParams ||
-				slices.ContainsFunc(d.params, func(p Param) bool { return p.Name == name }) {
-				continue
-			}
-			must := required && needed[m.Name]
-			d.params = append(d.params, d.param(m.Value, at, must))
-			if len(at) < maxDescribed {
-				d.object(m.Value, at, must, visited{})
-				if list, err := d.types.refs.Resolve(m.Value); err == nil && list.Get("items").Is(jsonx.Object) {
-					at[len(at)-1] += "[]"
-					d.lists++
-					d.object(list.Get("items"), at, true, visited{})
-					d.lists--
-				}
+	for _, m := range s.Get("properties").Fields() {
+		at := append(slices.Clone(path), m.Name)
+		name := strings.Join(at, ".")
+		if len(d.params) >= maxParams ||
+			slices.ContainsFunc(d.params, func(p Param) bool { return p.Name == name }) {
+			continue
+		}
+		must := required && needed[m.Name]
+		d.params = append(d.params, d.param(m.Value, at, must))
+		if len(at) < maxDescribed {
+			d.object(m.Value, at, must, visited{})
+			if list, err := d.types.refs.Resolve(m.Value); err == nil && list.Get("items").Is(jsonx.Object) {
+				at[len(at)-1] += "[]"
+				d.lists++
+				d.object(list.Get("items"), at, true, visited{})
+				d.lists--
 			}
 		}
 	}
@@ -347,15 +345,13 @@ func (t *sampler) list(s *jsonx.Value, depth int) *jsonx.Value {
 
 func (t *sampler) object(s *jsonx.Value, depth int) *jsonx.Value {
 	object, needed := jsonx.NewObject(), schema.Required(s)
-	if properties := s.Get("properties"); properties != nil {
-		for _, m := range properties.Members {
-			if needed[m.Name] {
-				v := t.sample(m.Value, depth+1)
-				if v == nil {
-					return nil
-				}
-				object.Set(m.Name, v)
+	for _, m := range s.Get("properties").Fields() {
+		if needed[m.Name] {
+			v := t.sample(m.Value, depth+1)
+			if v == nil {
+				return nil
 			}
+			object.Set(m.Name, v)
 		}
 	}
 	return object

@@ -80,15 +80,13 @@ func (t types) addNamed(s *jsonx.Value, all map[string]*jsonx.Value, seen visite
 	if err != nil || !seen.first(s) {
 		return
 	}
-	if properties := s.Get("properties"); properties != nil {
-		for _, m := range properties.Members {
-			if all[m.Name] == nil {
-				all[m.Name] = jsonx.NewObject()
-				all[m.Name].Set("anyOf", jsonx.NewArray())
-			}
-			either := all[m.Name].Get("anyOf")
-			either.Items = append(either.Items, m.Value)
+	for _, m := range s.Get("properties").Fields() {
+		if all[m.Name] == nil {
+			all[m.Name] = jsonx.NewObject()
+			all[m.Name].Set("anyOf", jsonx.NewArray())
 		}
+		either := all[m.Name].Get("anyOf")
+		either.Items = append(either.Items, m.Value)
 	}
 	for _, alternative := range alternatives(s) {
 		t.addNamed(alternative, all, seen)
@@ -101,11 +99,9 @@ func (t types) further(s *jsonx.Value, key string, seen visited) *jsonx.Value {
 	if err != nil || !seen.first(s) {
 		return nil
 	}
-	if patterns := s.Get("patternProperties"); patterns != nil {
-		for _, m := range patterns.Members {
-			if re := schema.Pattern(m.Name); re != nil && re.MatchString(key) {
-				return m.Value
-			}
+	for _, m := range s.Get("patternProperties").Fields() {
+		if re := schema.Pattern(m.Name); re != nil && re.MatchString(key) {
+			return m.Value
 		}
 	}
 	if p := s.Get("additionalProperties"); p != nil {
@@ -149,10 +145,8 @@ func (t types) typeOf(s *jsonx.Value, depth int) schemaType {
 	if slices.Contains(out.names, "array") && depth < maxNested {
 		item := t.typeOf(items.rest, depth+1) // if rest is a boolean schema, items are strings
 		out.items = &item
-		if items.places != nil {
-			for _, place := range items.places.Items {
-				out.places = append(out.places, t.typeOf(place, depth+1))
-			}
+		for _, place := range items.places.Elements() {
+			out.places = append(out.places, t.typeOf(place, depth+1))
 		}
 	}
 	return out
@@ -193,11 +187,8 @@ func typeNames(v *jsonx.Value) []string {
 	if name := v.Text(); name != "" {
 		return []string{name}
 	}
-	if !v.Is(jsonx.Array) {
-		return nil
-	}
 	var out []string
-	for _, item := range v.Items {
+	for _, item := range v.Elements() {
 		if name := item.Text(); name != "" {
 			out = append(out, name)
 		}

@@ -54,12 +54,10 @@ func (p *Plugin) readManifest(ctx context.Context, schema *registry.Validator) {
 // plugin.
 func (p *Plugin) assignProblems(doc *document.Document, problems []document.Problem) {
 	ofTools := map[document.Problem]bool{}
-	if tools := doc.Root.Get("tools"); tools != nil {
-		for i, tool := range tools.Items {
-			for _, problem := range doc.ProblemsIn(tool) {
-				p.rejectTool(i, problem)
-				ofTools[problem] = true
-			}
+	for i, tool := range doc.Root.Get("tools").Elements() {
+		for _, problem := range doc.ProblemsIn(tool) {
+			p.rejectTool(i, problem)
+			ofTools[problem] = true
 		}
 	}
 	for _, problem := range problems {

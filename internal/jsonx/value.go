@@ -128,13 +128,25 @@ func (v *Value) Text() string {
 	return unquote(v.Token)
 }
 
-// Strings returns the strings of an array, skipping other values.
-func (v *Value) Strings() []string {
+// Elements returns the items of an array; nil if v is not one.
+func (v *Value) Elements() []*Value {
 	if v == nil {
 		return nil
 	}
-	var out []string
-	for _, item := range v.Items {
+	return v.Items
+}
+
+// Fields returns the members of an object; nil if v is not one.
+func (v *Value) Fields() []Member {
+	if v == nil {
+		return nil
+	}
+	return v.Members
+}
+
+// Strings returns the strings of an array, skipping other values.
+func (v *Value) Strings() (out []string) {
+	for _, item := range v.Elements() {
 		if item.Kind == String {
 			out = append(out, unquote(item.Token))
 		}

@@ -52,11 +52,9 @@ func (o *object) collect(s *jsonx.Value, left *int) {
 		inline(s, target.Clone())
 	}
 	o.parts = append(o.parts, s)
-	if all := s.Get("allOf"); all.Is(jsonx.Array) {
-		for _, member := range all.Items {
-			if member.Is(jsonx.Object) {
-				o.collect(member, left)
-			}
+	for _, member := range s.Get("allOf").Elements() {
+		if member.Is(jsonx.Object) {
+			o.collect(member, left)
 		}
 	}
 }
@@ -108,11 +106,7 @@ func (o *object) propertiesWith(name string) []*jsonx.Value {
 func (o *object) names() []string {
 	var out []string
 	for _, part := range o.parts {
-		properties := part.Get("properties")
-		if !properties.Is(jsonx.Object) {
-			continue
-		}
-		for _, m := range properties.Members {
+		for _, m := range part.Get("properties").Fields() {
 			out = text.AppendNew(out, m.Name)
 		}
 	}
@@ -163,10 +157,8 @@ func (o *object) dropUnused() {
 	keywords := []string{"$defs", "definitions"}
 	unused := map[string]*jsonx.Value{}
 	for _, keyword := range keywords {
-		if defs := o.root.Get(keyword); defs.Is(jsonx.Object) {
-			for _, m := range defs.Members {
-				unused[keyword+"/"+m.Name] = m.Value
-			}
+		for _, m := range o.root.Get(keyword).Fields() {
+			unused[keyword+"/"+m.Name] = m.Value
 		}
 	}
 	if len(unused) == 0 {
@@ -228,18 +220,16 @@ func (o *object) dropUnused() {
 // rename renames all given params at once, so that names can be swapped.
 func (o *object) rename(to map[string]string) {
 	for _, part := range o.parts {
-		if properties := part.Get("properties"); properties.Is(jsonx.Object) {
-			for i, m := range properties.Members {
-				if name, ok := to[m.Name]; ok {
-					properties.Members[i] = jsonx.NewMember(name, m.Value)
-				}
+		properties := part.Get("properties")
+		for i, m := range properties.Fields() {
+			if name, ok := to[m.Name]; ok {
+				properties.Members[i] = jsonx.NewMember(name, m.Value)
 			}
 		}
-		if list := part.Get("required"); list.Is(jsonx.Array) {
-			for i, v := range list.Items {
-				if name, ok := to[v.Text()]; ok {
-					list.Items[i] = jsonx.NewString(name)
-				}
+		list := part.Get("required")
+		for i, v := range list.Elements() {
+			if name, ok := to[v.Text()]; ok {
+				list.Items[i] = jsonx.NewString(name)
 			}
 		}
 	}

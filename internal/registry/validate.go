@@ -308,10 +308,8 @@ func missing(base Violation, required, object *jsonx.Value) []Violation {
 // have.
 func unknown(base Violation, message string, parent, object *jsonx.Value) []Violation {
 	var known []string
-	if props := parent.Get("properties"); props != nil {
-		for _, m := range props.Members {
-			known = append(known, m.Name)
-		}
+	for _, m := range parent.Get("properties").Fields() {
+		known = append(known, m.Name)
 	}
 	slices.Sort(known)
 	var out []Violation

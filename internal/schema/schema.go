@@ -239,10 +239,8 @@ const maxConditionWork = 1 << 20
 // cached for start.
 func (r *Refs) withConditions(start, s *jsonx.Value) *jsonx.Value {
 	parts := conditional(s)
-	if all := s.Get("allOf"); all != nil {
-		for _, item := range all.Items {
-			parts = append(parts, conditional(item)...)
-		}
+	for _, item := range s.Get("allOf").Elements() {
+		parts = append(parts, conditional(item)...)
 	}
 	if len(parts) == 0 {
 		return s
@@ -305,10 +303,7 @@ func (r *Refs) same(a, b *jsonx.Value) bool {
 
 // conditional returns the schemas in s that apply to the same value under a condition.
 func conditional(s *jsonx.Value) (out []*jsonx.Value) {
-	if !s.Is(jsonx.Object) {
-		return nil
-	}
-	for _, m := range s.Members {
+	for _, m := range s.Fields() {
 		switch m.Name {
 		case "then", "else":
 			out = append(out, m.Value)
@@ -445,12 +440,12 @@ func HoldsNull(values []*jsonx.Value) bool {
 
 // Required returns the names of the properties that s requires.
 func Required(s *jsonx.Value) map[string]bool {
-	list := s.Get("required")
+	list := s.Get("required").Elements()
 	if list == nil {
 		return nil
 	}
-	names := make(map[string]bool, len(list.Items))
-	for _, v := range list.Items {
+	names := make(map[string]bool, len(list))
+	for _, v := range list {
 		names[v.Text()] = true
 	}
 	return names

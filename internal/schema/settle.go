@@ -158,10 +158,8 @@ func (t *settling) defined(name string) *jsonx.Value {
 		t.definitions = map[string][]*jsonx.Value{}
 		for n := range t.known {
 			for _, keyword := range []string{"$defs", "definitions"} {
-				if defs := n.Get(keyword); defs != nil {
-					for _, m := range defs.Members {
-						t.definitions[m.Name] = append(t.definitions[m.Name], m.Value)
-					}
+				for _, m := range n.Get(keyword).Fields() {
+					t.definitions[m.Name] = append(t.definitions[m.Name], m.Value)
 				}
 			}
 		}

@@ -27,20 +27,18 @@ func Stub(d *registry.Definition) string {
 	required := schema.Required(input)
 	var first, later, others []string
 	properties := input.Get("properties")
-	if properties.Is(jsonx.Object) {
-		for _, p := range properties.Members {
-			written := t.of(p.Value, 0)
-			switch {
-			case !IsIdentifier(p.Name):
-				if !required[p.Name] {
-					written = "NotRequired[" + written + "]"
-				}
-				others = append(others, quoted(p.Name)+": "+written)
-			case required[p.Name]:
-				first = append(first, p.Name+": "+written)
-			default:
-				later = append(later, p.Name+": "+written+" = ...")
+	for _, p := range properties.Fields() {
+		written := t.of(p.Value, 0)
+		switch {
+		case !IsIdentifier(p.Name):
+			if !required[p.Name] {
+				written = "NotRequired[" + written + "]"
 			}
+			others = append(others, quoted(p.Name)+": "+written)
+		case required[p.Name]:
+			first = append(first, p.Name+": "+written)
+		default:
+			later = append(later, p.Name+": "+written+" = ...")
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(required)) {

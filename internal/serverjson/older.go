@@ -1,6 +1,7 @@
 package serverjson
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
@@ -23,12 +24,10 @@ func modernize(s *jsonx.Value) {
 			p.Set("registryType", jsonx.NewString("oci"))
 		}
 		for _, list := range []string{"packageArguments", "runtimeArguments"} {
-			if p.Get(list).Is(jsonx.Array) {
-				for i, arg := range p.Get(list).Items {
-					if arg.Is(jsonx.String) {
-						p.Get(list).Items[i] = jsonx.NewObject(jsonx.NewMember("type", jsonx.NewString("positional")),
-							jsonx.NewMember("value", arg))
-					}
+			for i, arg := range p.Get(list).Elements() {
+				if arg.Is(jsonx.String) {
+					p.Get(list).Items[i] = jsonx.NewObject(jsonx.NewMember("type", jsonx.NewString("positional")),
+						jsonx.NewMember("value", arg))
 				}
 			}
 			valuesAsText(p.Get(list))
@@ -54,45 +53,36 @@ func modernTransport(t *jsonx.Value) {
 // camel renames all members whose names have underscores. Names of variables, which are not
 // names of fields, stay.
 func camel(v *jsonx.Value) {
-	if v.Is(jsonx.Object) {
-		for _, m := range v.Members {
-			if m.Name == "variables" && m.Value.Is(jsonx.Object) {
-				for _, variable := range m.Value.Members {
-					camel(variable.Value)
+	for _, m := range v.Fields() {
+		if m.Name == "variables" && m.Value.Is(jsonx.Object) {
+			for _, variable := range m.Value.Members {
+				camel(variable.Value)
+			}
+			continue
+		}
+		if m.Name != "_meta" {
+			camel(m.Value)
+		}
+		if words := strings.Split(m.Name, "_"); len(words) > 1 && words[0] != "" {
+			for i, word := range words[1:] {
+				if word != "" {
+					words[i+1] = strings.ToUpper(word[:1]) + word[1:]
 				}
-				continue
 			}
-			if m.Name != "_meta" {
-				camel(m.Value)
-			}
-			if words := strings.Split(m.Name, "_"); len(words) > 1 && words[0] != "" {
-				for i, word := range words[1:] {
-					if word != "" {
-						words[i+1] = strings.ToUpper(word[:1]) + word[1:]
-					}
-				}
-				rename(v, m.Name, strings.Join(words, ""))
-			}
+			rename(v, m.Name, strings.Join(words, ""))
 		}
 	}
-	if v.Is(jsonx.Array) {
-		for _, item := range v.Items {
-			camel(item)
-		}
+	for _, item := range v.Elements() {
+		camel(item)
 	}
 }
 
 // valuesAsText writes the numbers and booleans of values as text, in a list of values or an
 // object with a value for each name.
 func valuesAsText(values *jsonx.Value) {
-	var all []*jsonx.Value
-	switch {
-	case values.Is(jsonx.Array):
-		all = values.Items
-	case values.Is(jsonx.Object):
-		for _, m := range values.Members {
-			all = append(all, m.Value)
-		}
+	all := slices.Clone(values.Elements())
+	for _, m := range values.Fields() {
+		all = append(all, m.Value)
 	}
 	for _, v := range all {
 		if !v.Is(jsonx.Object) {
@@ -101,10 +91,8 @@ func valuesAsText(values *jsonx.Value) {
 		for _, name := range []string{"value", "default", "placeholder"} {
 			asText(v.Get(name))
 		}
-		if choices := v.Get("choices"); choices.Is(jsonx.Array) {
-			for _, choice := range choices.Items {
-				asText(choice)
-			}
+		for _, choice := range v.Get("choices").Elements() {
+			asText(choice)
 		}
 		valuesAsText(v.Get("variables"))
 	}
@@ -117,15 +105,8 @@ func asText(v *jsonx.Value) {
 }
 
 func itemsOf(v *jsonx.Value, name string) []*jsonx.Value {
-	var out []*jsonx.Value
-	if list := v.Get(name); list.Is(jsonx.Array) {
-		for _, item := range list.Items {
-			if item.Is(jsonx.Object) {
-				out = append(out, item)
-			}
-		}
-	}
-	return out
+	return slices.DeleteFunc(slices.Clone(v.Get(name).Elements()),
+		func(item *jsonx.Value) bool { return !item.Is(jsonx.Object) })
 }
 
 // rename renames a member, unless the object has one of the new name.

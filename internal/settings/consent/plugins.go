@@ -89,11 +89,7 @@ func manifestCommands(n *jsonx.Value) []Program {
 			out = append(out, Program{Key: key, Argv: argv})
 		}
 	}
-	tools := n.Get("tools")
-	if tools == nil {
-		return out
-	}
-	for i, tool := range tools.Items {
+	for i, tool := range n.Get("tools").Elements() {
 		if argv := tool.Get("command").Strings(); len(argv) > 0 {
 			out = append(out, Program{Key: fmt.Sprintf("tools[%d] %s", i, tool.Get("name").Text()),
 				Argv: append(argv, tool.Get("args").Strings()...),

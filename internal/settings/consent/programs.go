@@ -98,11 +98,8 @@ func (f *File) env() []string {
 
 // valuesOf returns the string members of an unchecked object as "NAME=value".
 func valuesOf(n *jsonx.Value) []string {
-	if n == nil {
-		return nil
-	}
 	var out []string
-	for _, f := range n.Members {
+	for _, f := range n.Fields() {
 		if f.Value.Kind == jsonx.String {
 			out = append(out, f.Name+"="+f.Value.Text())
 		}
@@ -158,11 +155,8 @@ func (f *File) apis(s Setting) []Program {
 
 // logins lists the addresses to which a login to a server sends credentials.
 func (f *File) logins(key string, oauth *jsonx.Value) []Program {
-	if oauth == nil {
-		return nil
-	}
 	var out []Program
-	for _, field := range oauth.Members {
+	for _, field := range oauth.Fields() {
 		if field.Value.Kind == jsonx.String && slices.Contains([]string{"issuer",
 			"authorizationUrl", "tokenUrl", "registrationUrl", "idpIssuer"}, field.Name) {
 			out = append(out, Program{Key: key + ".oauth." + field.Name,

@@ -194,11 +194,7 @@ func (m *Merged) stepsOnHidden(composites *jsonx.Value, place func(line int32) s
 			continue
 		}
 		for _, c := range composites.Members {
-			steps := c.Value.Get("steps")
-			if steps == nil {
-				continue
-			}
-			for _, step := range steps.Items {
+			for _, step := range c.Value.Get("steps").Elements() {
 				if tool := step.Get("tool").Text(); sameTool(tool, n.Name) {
 					out = append(out,
 						fmt.Sprintf("%s: composites.%s calls %s, which the override of %s hides",

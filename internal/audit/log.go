@@ -2,6 +2,7 @@ package audit
 
 import (
 	"bufio"
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -250,10 +251,7 @@ func (s *scanner) line(line []byte) error {
 
 // damage counts a line that is not a valid entry; empty lines are ignored.
 func (s *scanner) damage(line []byte) {
-	for _, b := range line {
-		if b != '\n' && b != ' ' {
-			s.damaged++
-			return
-		}
+	if len(bytes.Trim(line, "\n ")) > 0 {
+		s.damaged++
 	}
 }

@@ -243,9 +243,6 @@ func (c *Config) readPiped(files []string) error {
 		if err != nil {
 			return fmt.Errorf("reading the settings of --settings %s: %w", name, err)
 		}
-		if c.piped == nil {
-			c.piped = map[string][]byte{}
-		}
 		c.piped[name] = data
 	}
 	return nil

@@ -78,11 +78,12 @@ type IO struct {
 
 func newIO(s Streams, environ []string) *IO {
 	return &IO{
-		Streams: s,
-		Screen:  ui.NewScreen(s.Err),
-		Log:     slog.New(slog.DiscardHandler),
-		environ: environ,
-		vars:    expand.NewEnviron(environ),
+		Streams:  s,
+		Screen:   ui.NewScreen(s.Err),
+		Log:      slog.New(slog.DiscardHandler),
+		environ:  environ,
+		vars:     expand.NewEnviron(environ),
+		reported: reported{keys: map[string]bool{}},
 	}
 }
 
@@ -156,9 +157,6 @@ func (r *reported) first(d registry.Diagnostic) bool {
 	key := d.Code + "\x00" + d.Source + "\x00" + d.Tool + "\x00" + d.Message
 	if r.keys[key] {
 		return false
-	}
-	if r.keys == nil {
-		r.keys = map[string]bool{}
 	}
 	r.keys[key] = true
 	r.messages = append(r.messages, d.Message)

@@ -86,7 +86,9 @@ type finder struct {
 
 // forget drops the registries because their sources have changed. Callers may continue to
 // use one that they have.
-func (f *finder) forget() { f.registries, f.declared = nil, nil }
+func (f *finder) forget() {
+	f.registries, f.declared = map[string]*registry.Registry{}, map[string]map[string]string{}
+}
 
 // The steps of a lookup. A step that starts one server has the name of its
 // source.
@@ -253,9 +255,6 @@ func (f *finder) loadRegistry(ctx context.Context, step step, name string, q Que
 	} else {
 		reg = f.loadSources(ctx, step.sources, key != stepAll)
 	}
-	if f.registries == nil {
-		f.registries = map[string]*registry.Registry{}
-	}
 	f.registries[key] = reg
 	return reg
 }
@@ -292,9 +291,6 @@ func (f *finder) lookupIn(reg *registry.Registry, step, name string, q Query) (*
 func (f *finder) declaredNames(reg *registry.Registry, format string) map[string]string {
 	if names := f.declared[format]; names != nil {
 		return names
-	}
-	if f.declared == nil {
-		f.declared = map[string]map[string]string{}
 	}
 	names := provider.OriginalNames(format, Names(reg))
 	f.declared[format] = names
@@ -400,9 +396,7 @@ func (f *finder) forCaller(ctx context.Context) *finder {
 	if own == nil {
 		from := f.clients.newSources(context.WithoutCancel(ctx), client)
 		own = &finder{finding: f.finding, sources: from, ofClient: true}
-		if f.clients.finders == nil {
-			f.clients.finders = map[string]*finder{}
-		}
+		own.forget()
 		f.clients.finders[client] = own
 	}
 	return own

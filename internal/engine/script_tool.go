@@ -185,7 +185,7 @@ func (s *Scripts) Check(ctx context.Context, file string, text []byte) ([]Findin
 	if err != nil {
 		return nil, whole, err
 	}
-	r := &scriptRun{Scripts: s}
+	r := &scriptRun{Scripts: s, taken: map[string]bool{}}
 	for _, use := range uses {
 		name, err := r.name(ctx, use.Path)
 		var f Found

@@ -71,7 +71,7 @@ func (s *Scripts) Run(ctx context.Context, file string, text []byte,
 	hash := hex.EncodeToString(sum[:])
 	record.RunsScript(ctx, hash)
 	r := &scriptRun{Scripts: s, steps: steps, id: call.ID, progress: call.Progress,
-		journal: s.journal(ctx, hash, jsonx.Canonical(params)), failed: map[uint32]error{}}
+		journal: s.journal(ctx, hash, jsonx.Canonical(params)), failed: map[uint32]error{}, taken: map[string]bool{}}
 	clock := &script.Clock{}
 	out, err := script.Run(exec.WithPause(ctx, clock.Pause),
 		script.Script{
@@ -215,9 +215,6 @@ func (r *scriptRun) isTool(ctx context.Context, server string) (bool, error) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.taken == nil {
-		r.taken = map[string]bool{}
-	}
 	r.taken[server] = taken
 	return taken, nil
 }

@@ -76,7 +76,7 @@ func (w *world) record(server string, called *[]string) {
 func TestScriptsHoldLittleMedia(t *testing.T) {
 	t.Parallel()
 	s := newWorld(t, "limits: {result: 1MB}\n").withScripts()
-	r := &scriptRun{Scripts: s.Scripts}
+	r := &scriptRun{Scripts: s.Scripts, taken: map[string]bool{}}
 	image := registry.Result{Content: []registry.Content{{Type: registry.ContentImage, Data: make([]byte, 600_000), MIMEType: "image/png"}}}
 	if reply := r.reply(&image); reply.Err != "" || len(reply.Parts) != 1 {
 		t.Errorf("the first image: %+v", reply)

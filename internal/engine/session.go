@@ -287,7 +287,9 @@ func New(ctx context.Context, set *settings.Settings, deps Deps, opts Options) (
 	finding := &finding{set: set, rules: rules, names: names, listings: listings, loader: loader, reports: reports,
 		announcer: &announcer{programs: programs, reports: reports, still: opts.Still},
 		preset:    opts.Preset, locked: opts.Locked, recording: tape.Records(), offline: opts.Cache == cache.Offline}
-	finder := &finder{finding: finding, sources: sources, clients: clients{newSources: sources.ForClients(connections)}}
+	finder := &finder{finding: finding, sources: sources, clients: clients{
+		newSources: sources.ForClients(connections), finders: map[string]*finder{}}}
+	finder.forget()
 	offers := &Offers{finder: finder, policies: policies, programs: programs}
 	scripts := &Scripts{gate: gate, finder: finder, offers: offers, folders: deps.Folders, engine: deps.ScriptEngine}
 	tools := &Tools{finder: finder, offers: offers, scripts: scripts}

@@ -101,9 +101,6 @@ func (p *pool) open(ctx context.Context) (*session, error) {
 		sess.end()
 		return nil, p.opts.errorf("initialize", wire.ErrClosed, wire.ErrClosed.Error())
 	}
-	if p.sessions == nil {
-		p.sessions = map[any]*session{}
-	}
 	p.sessions[p.opts.owner(ctx)], sess.used = sess, time.Now()
 	p.mu.Unlock()
 	p.connector.recordReached(ctx, sess)
@@ -119,9 +116,6 @@ func (p *pool) deadline(ctx context.Context) (context.Context, func()) {
 	p.mu.Lock()
 	p.attempts++
 	n := p.attempts
-	if p.cancels == nil {
-		p.cancels = map[int]context.CancelCauseFunc{}
-	}
 	p.cancels[n] = cancel
 	if p.closed {
 		cancel(wire.ErrClosed)
@@ -240,9 +234,6 @@ func (p *pool) connectAlone(ctx context.Context, owner any) (done func(), err er
 		}
 	}
 	defer p.mu.Unlock()
-	if p.connecting == nil {
-		p.connecting = map[any]chan struct{}{}
-	}
 	over := make(chan struct{})
 	p.connecting[owner] = over
 	return func() {
@@ -281,9 +272,6 @@ type restarts struct {
 func (r *restarts) failed(owner any, at time.Time, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.failures == nil {
-		r.failures = map[any]failures{}
-	}
 	// Failures of clients that are gone go.
 	maps.DeleteFunc(r.failures, func(_ any, f failures) bool { return time.Since(f.next) > maxPause })
 	f := r.failures[owner]

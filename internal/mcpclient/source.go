@@ -56,7 +56,9 @@ func New(opts Options) *Source {
 	if opts.Recorded != nil {
 		s.status.info.State = StateConnected
 	}
-	s.pool = &pool{opts: &opts, status: s.status, opened: s.opened, restarts: restarts{opts: &opts}}
+	s.pool = &pool{opts: &opts, status: s.status, opened: s.opened, sessions: map[any]*session{},
+		connecting: map[any]chan struct{}{}, cancels: map[int]context.CancelCauseFunc{},
+		restarts: restarts{opts: &opts, failures: map[any]failures{}}}
 	s.requests = &requester{opts: &opts, asker: asker, pool: s.pool}
 	s.subscriptions = &subscriptions{requests: s.requests}
 	s.pool.connector.dialer = dialer{opts: &opts, asker: asker, changed: s.subscriptions.report}

@@ -185,10 +185,8 @@ func (e *engine) ask(t *starlark.Thread, c callMessage) (replyHeader, message, u
 	select {
 	case m := <-replied:
 		var h replyHeader
-		if err := json.Unmarshal(m.header, &h); err != nil {
-			return h, m, id, err
-		}
-		return h, m, id, nil
+		err := json.Unmarshal(m.header, &h)
+		return h, m, id, err
 	case <-cancelled:
 		_ = e.link.send(msgCancel, id, nil) // if it cannot be sent, the other process is gone
 		return replyHeader{}, message{}, id, errCancelled

@@ -79,10 +79,7 @@ const final = time.Second
 // could not be started.
 func Run(ctx context.Context, s Script) (Result, error) {
 	end, err := s.run(ctx, false)
-	if err != nil {
-		return Result{}, err
-	}
-	return Result{end.Parts, end.Object}, nil
+	return Result{end.Parts, end.Object}, err
 }
 
 // Check parses a script without running it, and returns the uses of tools in its text.

@@ -92,9 +92,6 @@ func (l *logins) put(ctx context.Context, id string, one login) error {
 	if _, known := l.byID[id]; !known && (own >= maxLoginsOwn || len(l.byID) >= maxLogins) {
 		return errManyLogins
 	}
-	if l.byID == nil {
-		l.byID = map[string]login{}
-	}
 	l.byID[id] = one
 	return nil
 }

@@ -127,7 +127,8 @@ func New(opts Options) *Server {
 		tasks.Holder, tasks.Elsewhere = s.replica.ID, s.replica.AskAboutTask
 	}
 	s.states, s.tasks = question.NewCalls(opts.Questions, tasks.Holder), task.New(tasks)
-	s.logins = logins{offers: s.offers, retries: s.retries, store: tasks.Store, replica: tasks.Holder}
+	s.logins = logins{offers: s.offers, retries: s.retries, store: tasks.Store, replica: tasks.Holder,
+		byID: map[string]login{}}
 	s.calls = calls{
 		offers: s.offers, states: s.states, tasks: s.tasks, sessions: &s.sessions, logins: &s.logins,
 		most: func() int { return s.limits().MaxCalls }, log: opts.Log,

@@ -313,7 +313,8 @@ type Tree struct {
 // New returns the tree at an absolute path without opening anything.
 // logs is a folder of toolreg for what must survive if toolreg is killed; "" means none.
 func New(path string, user git.User, logs string) *Tree {
-	return &Tree{dir: workspace.New(workspace.Options{Dir: path}), user: user, path: path, logs: logs}
+	return &Tree{dir: workspace.New(workspace.Options{Dir: path}), user: user, path: path, logs: logs,
+		others: map[string]*Tree{}}
 }
 
 func (t *Tree) open() error {
@@ -330,9 +331,6 @@ func (t *Tree) open() error {
 func (t *Tree) other(path string) *Tree {
 	t.sharing.Lock()
 	defer t.sharing.Unlock()
-	if t.others == nil {
-		t.others = map[string]*Tree{}
-	}
 	if t.others[path] == nil {
 		t.others[path] = New(path, t.user, "")
 	}

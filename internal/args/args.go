@@ -100,7 +100,7 @@ func (p *parser) apply(root *jsonx.Value, arg string) error {
 		p.below[strings.Join(path[:i], "\x00")] = key
 	}
 	typ := p.types.at(path)
-	given, err := p.text(arg, value, typ.isFile())
+	given, err := p.text(arg, value, typ.file || typ.items != nil && typ.items.file)
 	if err != nil {
 		return err
 	}

@@ -196,9 +196,6 @@ func typeNames(v *jsonx.Value) []string {
 	return out
 }
 
-// isFile reports whether a value, or each element of a list, is a file.
-func (s schemaType) isFile() bool { return s.file || s.items != nil && s.items.file }
-
 func (s schemaType) has(name string) bool { return slices.Contains(s.names, name) }
 
 // isList reports whether a value given for s is one element of a list: if s allows it by itself, too, only if

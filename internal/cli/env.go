@@ -28,7 +28,8 @@ func newEnv(version string, s Streams, environ []string) *Env {
 	e.Person = &Person{io: e.IO}
 	folders := &state.Folders{Environ: environ}
 	e.Trust = &Trust{person: e.Person, folders: folders}
-	e.Config = &Config{io: e.IO, person: e.Person, trust: e.Trust, Environ: environ, Folders: folders}
+	e.Config = &Config{io: e.IO, person: e.Person, trust: e.Trust, Environ: environ, Folders: folders,
+		piped: map[string][]byte{}}
 	e.Engine = &Engine{
 		version:    version,
 		start:      time.Now(),

@@ -225,7 +225,8 @@ func (s *Selection) CheckSource(from *engine.Session) error {
 		}
 	}
 	for _, plugin := range plugins {
-		if plugin != "" && !text.IsGlob(plugin) && !hasPlugin(from, plugin) {
+		isNamed := func(p sources.Plugin) bool { return p.ID == plugin }
+		if plugin != "" && !text.IsGlob(plugin) && !slices.ContainsFunc(from.Plugins.Found, isNamed) {
 			return Usage(fmt.Sprintf("no plugin named %q", plugin), "run toolreg plugins to see all plugins")
 		}
 	}
@@ -245,10 +246,6 @@ func (s *Selection) CheckSource(from *engine.Session) error {
 func isLeftOut(from *engine.Session, err error) bool {
 	absent, ok := errors.AsType[*sources.NoServerError](err)
 	return ok && slices.Contains(from.Settings.ServerNamesKnown(), absent.Name)
-}
-
-func hasPlugin(from *engine.Session, id string) bool {
-	return slices.ContainsFunc(from.Plugins.Found, func(p sources.Plugin) bool { return p.ID == id })
 }
 
 // NeedsRegistry reports whether the registry is needed to check the selection.

@@ -155,7 +155,8 @@ func (s *shaping) param(p *param) {
 			"another part of the input schema refers to this param, so it cannot be fixed, hidden or renamed", "")
 		return
 	}
-	if p.Name != "" && s.schema.limitsNames() {
+	if p.Name != "" && slices.ContainsFunc(s.schema.parts,
+		func(part *jsonx.Value) bool { return part.Get("propertyNames") != nil }) {
 		s.fail(pointer(p.of, "name"), `the input schema has propertyNames, so a param cannot be renamed`, "")
 	}
 	if p.isFixed() {

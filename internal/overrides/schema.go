@@ -249,11 +249,6 @@ func (o *object) conditional(name string) string {
 	return ""
 }
 
-// limitsNames reports whether the schema restricts the names of params.
-func (o *object) limitsNames() bool {
-	return slices.ContainsFunc(o.parts, func(part *jsonx.Value) bool { return part.Get("propertyNames") != nil })
-}
-
 // mentions reports whether the value of a keyword names a param.
 func (o *object) mentions(keyword string, v *jsonx.Value, name string, depth int) bool {
 	within := func(s *jsonx.Value) bool { return o.isNamedIn(s, name, depth) }

@@ -240,7 +240,8 @@ func (f *facts) isOfProject(program, dir string) bool {
 		return true
 	}
 	for name := range strings.SplitSeq(within, "/") {
-		if strings.HasPrefix(name, ".") || slices.Contains(foreignFolders(), strings.ToLower(name)) {
+		if strings.HasPrefix(name, ".") || slices.Contains([]string{"node_modules", "bower_components",
+			"vendor", "third_party", "venv", "env", "site-packages", "tmp", "downloads"}, strings.ToLower(name)) {
 			return false
 		}
 	}
@@ -257,12 +258,6 @@ func isTracked(top, within string) bool {
 			return false
 		}
 	}
-}
-
-// foreignFolders are the names of folders in projects that hold the code of others.
-func foreignFolders() []string {
-	return []string{"node_modules", "bower_components", "vendor",
-		"third_party", "venv", "env", "site-packages", "tmp", "downloads"}
 }
 
 // holdsRepository reports whether git finds another repository in a folder than in the workspace.

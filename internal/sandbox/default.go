@@ -32,7 +32,8 @@ func Default(p Place) Profile {
 	for _, folder := range slices.Concat(p.Own, h.foldersOf(p.Script)) {
 		profile.Read = append(profile.Read, installed(folder))
 	}
-	profile.Read = append(profile.Read, h.settings()...)
+	profile.Read = slices.Concat(profile.Read, h.paths(".gitconfig", ".rustup"), // settings of git and go
+		joinAll(h.or("XDG_CONFIG_HOME", ".config"), "git", "go"))
 	profile.Read = append(profile.Read, h.installations()...)
 	return profile
 }
@@ -134,11 +135,6 @@ func joinAll(folders []string, names ...string) []string {
 		}
 	}
 	return out
-}
-
-// settings returns the user's settings of git and go.
-func (h *home) settings() []string {
-	return append(h.paths(".gitconfig", ".rustup"), joinAll(h.or("XDG_CONFIG_HOME", ".config"), "git", "go")...)
 }
 
 // caches returns the caches that programs use and trust.

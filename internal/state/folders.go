@@ -240,7 +240,8 @@ func DefaultCacheDir(environ []string) (string, error) {
 // $XDG_DATA_HOME/toolreg, usually ~/.local/share/toolreg. Its errors are those of
 // [DefaultDir].
 func DefaultDataDir(environ []string) (string, error) {
-	return location(environ, runtime.GOOS, dataPlace())
+	return location(environ, runtime.GOOS, place{
+		xdg: "XDG_DATA_HOME", unix: ".local/share", darwin: "Library/Application Support", windows: "data"})
 }
 
 // place is the location of one kind of files on each platform.
@@ -257,10 +258,6 @@ func statePlace() place {
 
 func cachePlace() place {
 	return place{xdg: "XDG_CACHE_HOME", unix: ".cache", darwin: "Library/Caches", windows: "cache"}
-}
-
-func dataPlace() place {
-	return place{xdg: "XDG_DATA_HOME", unix: ".local/share", darwin: "Library/Application Support", windows: "data"}
 }
 
 func location(environ []string, goos string, p place) (string, error) {

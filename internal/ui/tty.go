@@ -319,7 +319,7 @@ func (t *Turn) Choose(ctx context.Context, q Query, lead string) (Chosen, error)
 		case line == "", word == no:
 			return Chosen{no, strings.TrimSpace(rest)}, nil
 		case word == "" || rest != "":
-			shown = "Please answer " + oneOf(words) + ".\n" + again
+			shown = "Please answer " + strings.Join(words[:len(words)-1], ", ") + " or " + words[len(words)-1] + ".\n" + again
 		case word == viewWord:
 			if err := t.page(ctx, cmp.Or(q.Whole, q.Text)); err != nil {
 				return Chosen{}, err
@@ -365,10 +365,4 @@ func prompt(question string, words []string) string {
 		parts[i] = "[" + w[:1] + "]" + w[1:]
 	}
 	return question + " " + strings.Join(parts, ", ") + ": "
-}
-
-// oneOf joins words as in "yes, view or no".
-func oneOf(words []string) string {
-	last := len(words) - 1
-	return fmt.Sprintf("%s or %s", strings.Join(words[:last], ", "), words[last])
 }

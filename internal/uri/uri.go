@@ -109,7 +109,7 @@ func (f form) split(s string) parts {
 	switch {
 	case p.scheme == "file":
 		p.readFile(f)
-	case slices.Contains(special(), p.scheme) &&
+	case slices.Contains([]string{"http", "https", "ws", "wss", "ftp"}, p.scheme) &&
 		(p.path == "" || f.uri || !strings.ContainsRune(globs, rune(p.path[0]))):
 		p.slashes = "//"
 		p.cutAuthority()
@@ -139,9 +139,6 @@ func (f form) isScheme(s string) bool {
 	}
 	return s != ""
 }
-
-// special returns the schemes whose URIs have an authority however many slashes are before it.
-func special() []string { return []string{"http", "https", "ws", "wss", "ftp"} }
 
 // readFile reads the URI of a file. The host of a local one is left out.
 func (p *parts) readFile(f form) {

@@ -84,7 +84,7 @@ func (w *Dir) resolve(name string, form func(string) string) (string, error) {
 		at := path.Join(done, next)
 		info, err := root.Lstat(at)
 		switch {
-		case isMissing(err):
+		case errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR):
 			other := equivalent(namesIn(root, done), next, form)
 			if links++; other == "" || links > maxLinks {
 				return missing(name, at, rest)
@@ -171,10 +171,6 @@ func missing(name, at string, rest []string) (string, error) {
 		return "", &refusal{name, fmt.Sprintf("goes up from %s, which does not exist", text.Quote(at))}
 	}
 	return path.Join(at, path.Join(rest...)), nil
-}
-
-func isMissing(err error) bool {
-	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }
 
 // relative makes the path relative to the workspace lexically.

@@ -42,7 +42,7 @@ func (p *printer) show(ctx context.Context, t *registry.Tool, r registry.Result)
 		return p.text(rows(ui.Diff(ui.Visible(d.Diff.FileDiff)), color))
 	case d.Todos != nil:
 		return p.text(rows(checklist(d.Todos, p.ios.Width()), color))
-	case !hasMedia(r.Content):
+	case !slices.ContainsFunc(r.Content, func(c registry.Content) bool { return c.Data != nil }):
 		text := d.Text
 		if text == "" {
 			text = cli.ResultText(r)
@@ -130,10 +130,6 @@ func rows(lines [][]ui.Span, color bool) string {
 		b.WriteString(ui.Paint(l, color) + "\n")
 	}
 	return b.String()
-}
-
-func hasMedia(parts []registry.Content) bool {
-	return slices.ContainsFunc(parts, func(c registry.Content) bool { return c.Data != nil })
 }
 
 // checklist formats a todo list; further rows of an entry are aligned with its

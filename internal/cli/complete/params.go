@@ -43,7 +43,7 @@ func (c Completer) Arguments(params []args.Param, given []string, word string) [
 			continue
 		}
 		nested := i+1 < len(params) && strings.HasPrefix(params[i+1].Name, p.Name+".")
-		repeated := !isList(p) && slices.ContainsFunc(given, func(arg string) bool {
+		repeated := !strings.HasSuffix(p.Type, "[]") && slices.ContainsFunc(given, func(arg string) bool {
 			return strings.HasPrefix(arg, p.Name+"=") || strings.HasPrefix(arg, p.Name+":=")
 		})
 		switch c := cobra.CompletionWithDesc(p.Name+"=", describeParam(p)); {
@@ -56,10 +56,6 @@ func (c Completer) Arguments(params []args.Param, given []string, word string) [
 	}
 	return append(required, optional...)
 }
-
-// isList reports whether a param is a list, which takes one element per
-// argument.
-func isList(p args.Param) bool { return strings.HasSuffix(p.Type, "[]") }
 
 // describeParam describes a param in a line.
 func describeParam(p args.Param) string {

@@ -157,16 +157,12 @@ func notGranted(file string, before, after *settings.Project) *settings.Project 
 	}
 	if before.Trusted && !before.Granted.IsZero() && len(before.Changes) == 0 {
 		// A flag grants trust for one run, and possibly without imports.
-		fresh.Files = without(fresh.Files, before.Files)
+		fresh.Files = slices.DeleteFunc(slices.Clone(fresh.Files),
+			func(file string) bool { return slices.Contains(before.Files, file) })
 		fresh.Runs, fresh.Loosens, fresh.Expands = withoutPlaces(after.Runs, before.Runs), withoutPlaces(after.Loosens,
 			before.Loosens), withoutPlaces(after.Expands, before.Expands)
 	}
 	return &fresh
-}
-
-// without returns the elements of list that are not in known.
-func without(list, known []string) []string {
-	return slices.DeleteFunc(slices.Clone(list), func(s string) bool { return slices.Contains(known, s) })
 }
 
 // withoutPlaces is like without, but ignores the prefix "file:line: " of elements,

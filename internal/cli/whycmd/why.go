@@ -232,7 +232,8 @@ func answer(ctx context.Context, s *engine.Session, reg *registry.Registry, p *p
 func decideOn(ctx context.Context, reg *registry.Registry, p *policy.Policy,
 	t *registry.Tool, call registry.Call) (v policy.Verdict, note string, err error) {
 	err = exec.Check(ctx, reg.Validate, t, call)
-	if _, invalid := errors.AsType[*registry.ArgsError](err); invalid && isEmptyObject(call.Params) {
+	empty := string(bytes.Join(bytes.Fields(call.Params), nil)) == "{}"
+	if _, invalid := errors.AsType[*registry.ArgsError](err); invalid && empty {
 		note := "no params were given, so rules on commands, paths, addresses and params are ignored"
 		if t.Confirm != nil {
 			note += ", and so are the tool's own checks of certain params"
@@ -243,10 +244,6 @@ func decideOn(ctx context.Context, reg *registry.Registry, p *policy.Policy,
 		return v, "", err
 	}
 	return p.Decide(ctx, t, call), note, nil
-}
-
-func isEmptyObject(params []byte) bool {
-	return string(bytes.Join(bytes.Fields(params), nil)) == "{}"
 }
 
 // approvalOf returns the approval that allowed the call; nil if none did.

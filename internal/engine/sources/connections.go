@@ -65,7 +65,9 @@ func (c *Connections) Release(released func(registry.Source)) { c.links.release(
 
 // Close closes the logins and the files of calls. The servers must be closed before.
 func (c *Connections) Close() error {
-	c.opts.Logins.close()
+	if store := c.opts.Logins.opened; store != nil {
+		store.Close()
+	}
 	return c.files.Close()
 }
 

@@ -30,13 +30,6 @@ type Logins struct {
 	opened  *store.Store // see clientStore; nil until it is needed
 }
 
-// close closes the store of clients' logins if it was opened.
-func (l *Logins) close() {
-	if l.opened != nil {
-		l.opened.Close()
-	}
-}
-
 // Store returns the store of logins. Those of clients are in the store of serve, if there is one.
 func (l *Logins) Store() *oauth.Store {
 	out := &oauth.Store{Open: l.Programs.Folders.State}

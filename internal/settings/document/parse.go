@@ -68,15 +68,11 @@ func Visible(s string) string {
 			b.WriteRune(r)
 			continue
 		}
-		quoted := strconv.QuoteToASCII(s[i : i+runeSize(s[i:])])
+		_, size := utf8.DecodeRuneInString(s[i:])
+		quoted := strconv.QuoteToASCII(s[i : i+size])
 		b.WriteString(quoted[1 : len(quoted)-1])
 	}
 	return b.String()
-}
-
-func runeSize(s string) int {
-	_, size := utf8.DecodeRuneInString(s)
-	return size
 }
 
 // Printable returns an untrusted name on one line, escaped like a Go string.

@@ -128,7 +128,8 @@ func (t *yamlText) addFirstInFlow(c placed, n *yaml.Node) error {
 }
 
 func (t *yamlText) replaceScalar(c placed, old *yaml.Node) error {
-	if c.value == nil || c.text != nil || old.Kind != yaml.ScalarNode || old.Style != 0 || isMany(c.value) {
+	if c.value == nil || c.text != nil || old.Kind != yaml.ScalarNode || old.Style != 0 ||
+		c.value.Kind == jsonx.Object || c.value.Kind == jsonx.Array {
 		return errOtherWay
 	}
 	text, err := encodeYAML(toYAML(c.value))
@@ -137,8 +138,6 @@ func (t *yamlText) replaceScalar(c placed, old *yaml.Node) error {
 	}
 	return t.replace(old.Line, old.Column, old.Value, strings.TrimSpace(string(text)))
 }
-
-func isMany(n *jsonx.Value) bool { return n.Kind == jsonx.Object || n.Kind == jsonx.Array }
 
 // replaceMember replaces or removes a member in block style. end is the line
 // after it.

@@ -29,7 +29,8 @@ func (m *Merged) Tighten() []registry.Diagnostic {
 			loose := row.Looser != nil && row.Looser(e.Value, was)
 			switch {
 			case loose && (row.Secret || row.FilesOnly):
-				out = append(out, notForProjects(row.Name, e.Origin))
+				out = append(out, registry.Warning("setting_not_for_projects", "",
+					fmt.Sprintf("%s: %s is ignored, because a project cannot set it", e.Origin, row.Name), hintElsewhere))
 			case loose:
 				out = append(out, looserThan(row.Name, e.Origin, was, at))
 			}
@@ -112,11 +113,6 @@ func (m *Merged) looserServer(row *table.Row, origin layers.Origin, now jsonx.Me
 
 // hintElsewhere says where to make a setting that a project cannot make.
 const hintElsewhere = "set it in your user settings or in a file of --settings"
-
-func notForProjects(key string, origin layers.Origin) registry.Diagnostic {
-	return registry.Warning("setting_not_for_projects", "",
-		fmt.Sprintf("%s: %s is ignored, because a project cannot set it", origin, key), hintElsewhere)
-}
 
 func looserThan(key string, origin layers.Origin, was *jsonx.Value, at layers.Origin) registry.Diagnostic {
 	value := "empty"

@@ -42,9 +42,6 @@ const (
 	RawNamed       // an object of names, each with anything
 )
 
-// isScalar reports whether a variable or a flag can carry a value of the type.
-func (t Type) isScalar() bool { return t <= Command }
-
 // Merge says how a later scope changes the value of an earlier one.
 type Merge int
 
@@ -131,7 +128,7 @@ type Row struct {
 // Variable returns the name of the setting's environment variable; "" if it
 // cannot have one.
 func (r *Row) Variable() string {
-	if !r.Type.isScalar() || r.Foreign || r.FilesOnly {
+	if r.Type > Command || r.Foreign || r.FilesOnly {
 		return ""
 	}
 	out := append(make([]byte, 0, 40), "TOOLREG_"...)

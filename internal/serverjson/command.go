@@ -380,7 +380,7 @@ func (b *builder) arguments(list []Argument) ([]string, error) {
 	return out, nil
 }
 
-// Plan translates a way to run a server, with the values that are given. The error is a
+// Plan translates a way to run a server, with the values that are given. The error is
 // one of [Refuse] or a [*ValueError].
 func (w Way) Plan(given Given, o Options) (*Plan, error) {
 	b := &builder{Plan: &Plan{}, given: given, opts: o, inputs: w.Inputs()}

@@ -127,10 +127,8 @@ func (x *Executor) preview(ctx context.Context, t *registry.Tool, call registry.
 // nobody is the Confirmer if there is no person.
 type nobody struct{}
 
-// Turn implements [Confirmer].
 func (nobody) Turn() func() { return func() {} }
 
-// Confirm implements [Confirmer].
 func (nobody) Confirm(_ context.Context, q Question) (Answer, error) {
 	return Answer{}, &NeedsConfirmation{Tool: q.Tool.Name, Verdict: q.Verdict, Hint: Hint(q.Tool, q.Verdict)}
 }

@@ -77,7 +77,6 @@ type dialFor struct {
 	proxy bool // it uses the proxy of the environment; see allowName
 }
 
-// RoundTrip implements [http.RoundTripper].
 func (w webTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	proxy, err := w.base.Proxy(r)
 	if err != nil {

@@ -86,13 +86,11 @@ func (p *toolPath) below(name string) (starlark.Value, error) {
 	return &toolPath{p.engine, append(p.path[:len(p.path):len(p.path)], name)}, nil
 }
 
-// Attr implements [starlark.HasAttrs].
 func (p *toolPath) Attr(name string) (starlark.Value, error) { return p.below(name) }
 
 // AttrNames implements [starlark.HasAttrs]. Which tools there are is only known elsewhere.
 func (p *toolPath) AttrNames() []string { return nil }
 
-// Get implements [starlark.Mapping].
 func (p *toolPath) Get(key starlark.Value) (starlark.Value, bool, error) {
 	name, ok := starlark.AsString(key)
 	if !ok {
@@ -102,7 +100,6 @@ func (p *toolPath) Get(key starlark.Value) (starlark.Value, bool, error) {
 	return v, err == nil, err
 }
 
-// CallInternal implements [starlark.Callable].
 func (p *toolPath) CallInternal(t *starlark.Thread, args starlark.Tuple,
 	kwargs []starlark.Tuple) (starlark.Value, error) {
 	if len(p.path) == 0 {

@@ -330,7 +330,6 @@ func (m *media) Freeze()               {}
 func (m *media) Truth() starlark.Bool  { return true }
 func (m *media) Hash() (uint32, error) { return uint32(m.index), nil }
 
-// Attr implements [starlark.HasAttrs].
 func (m *media) Attr(name string) (starlark.Value, error) {
 	switch name {
 	case "type":
@@ -343,7 +342,6 @@ func (m *media) Attr(name string) (starlark.Value, error) {
 	return nil, nil
 }
 
-// AttrNames implements [starlark.HasAttrs].
 func (m *media) AttrNames() []string { return []string{"mimeType", "type", "uri"} }
 
 // outcome is what call() returns.
@@ -362,13 +360,10 @@ func (o *outcome) Freeze() {
 func (o *outcome) Truth() starlark.Bool  { return o.values["ok"].Truth() }
 func (o *outcome) Hash() (uint32, error) { return 0, errors.New("unhashable type: result") }
 
-// Attr implements [starlark.HasAttrs].
 func (o *outcome) Attr(name string) (starlark.Value, error) { return o.values[name], nil }
 
-// AttrNames implements [starlark.HasAttrs].
 func (o *outcome) AttrNames() []string { return o.names }
 
-// Get implements [starlark.Mapping].
 func (o *outcome) Get(key starlark.Value) (starlark.Value, bool, error) {
 	name, _ := starlark.AsString(key)
 	v, ok := o.values[name]

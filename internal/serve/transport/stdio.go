@@ -202,7 +202,6 @@ func (c *stdioConn) received(r *jsonrpc.Request) {
 	}
 }
 
-// Write implements mcp.Connection.
 func (c *stdioConn) Write(_ context.Context, m jsonrpc.Message) error {
 	data, err := jsonrpc.EncodeMessage(m)
 	if err != nil {
@@ -227,11 +226,9 @@ func (c *stdioConn) Write(_ context.Context, m jsonrpc.Message) error {
 	return err
 }
 
-// Close implements mcp.Connection.
 func (c *stdioConn) Close() error {
 	c.once.Do(func() { close(c.closed) })
 	return nil
 }
 
-// SessionID implements mcp.Connection.
 func (*stdioConn) SessionID() string { return "" }

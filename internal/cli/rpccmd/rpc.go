@@ -4,14 +4,17 @@ package rpccmd
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
+	"reflect"
 
 	"github.com/spf13/cobra"
 
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/cli/callcmd"
 	"github.com/toolreg/toolreg/internal/engine"
+	"github.com/toolreg/toolreg/internal/policy"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/rpc"
 )
@@ -106,4 +109,113 @@ func run(ctx context.Context, e *cli.Env, o *options) error {
 	stop()
 	h.closing.Wait() // a session must not be created while the others are closed
 	return err
+}
+
+type initializeParams struct {
+	Client       rpc.Client       `json:"client"`
+	Capabilities rpc.Capabilities `json:"capabilities,omitzero" jsonschema:"what the host answers"`
+}
+
+type initializeResult struct {
+	Version string   `json:"version" jsonschema:"of toolreg"`
+	Formats []string `json:"formats" jsonschema:"for declare; answer takes those of providers"`
+	Root    string   `json:"root" jsonschema:"the project root"`
+	Servers []string `json:"servers" jsonschema:"names of the MCP servers"`
+}
+
+type provideParams struct {
+	Tools []rpc.Function `json:"tools" jsonschema:"the functions of the host; those of an earlier provide are replaced"`
+}
+
+type provideResult struct {
+	Tools []string `json:"tools" jsonschema:"the names of the host's tools in the registry"`
+}
+
+type declareParams struct {
+	Format  string       `json:"format" jsonschema:"as in initialize"`
+	Request bool         `json:"request,omitempty" jsonschema:"wrap the declarations as the API's tools field requires"`
+	Strict  bool         `json:"strict,omitempty" jsonschema:"OpenAI strict schemas"`
+	Defer   cli.Deferral `json:"defer,omitempty" jsonschema:"auto, none or all"`
+	Tools   cli.Words    `json:"tools,omitempty" jsonschema:"names and globs; default all"`
+	cli.Filters
+}
+
+type declareResult struct {
+	Declarations any                   `json:"declarations" jsonschema:"what toolreg schema prints; a string for prompt and typescript"`
+	Diagnostics  []registry.Diagnostic `json:"diagnostics"`
+}
+
+type answerParams struct {
+	Format   string          `json:"format" jsonschema:"openai, openai-responses, anthropic, bedrock, mistral, gemini or mcp"`
+	Response json.RawMessage `json:"response,omitempty" jsonschema:"the whole response of the API, the message in it, or the list of calls"`
+	Stream   string          `json:"stream,omitempty" jsonschema:"instead of response: the stream of events as it was received; Bedrock's binary frames in base64"`
+	Hold     bool            `json:"hold,omitempty" jsonschema:"run nothing while a call needs an answer that nobody gives; the error then has data.questions"`
+	Parallel bool            `json:"parallel,omitempty" jsonschema:"do not wait for other calls"`
+}
+
+type answerResult struct {
+	Message  json.RawMessage `json:"message,omitempty" jsonschema:"the model's own message, put together from the response or the stream, to append first; for openai-responses the list of output items"`
+	Messages []any           `json:"messages" jsonschema:"to append after it"`
+	Calls    []answeredCall  `json:"calls" jsonschema:"the calls of the response, in its order"`
+}
+
+// answeredCall describes a call of a response for the host, not for the model.
+type answeredCall struct {
+	ID            json.RawMessage        `json:"id,omitempty" jsonschema:"the model's id"`
+	Tool          string                 `json:"tool" jsonschema:"registered name, or else the name that the model wrote"`
+	Params        any                    `json:"params" jsonschema:"as the model wrote them; a string if they are not JSON"`
+	Decision      *policy.Decision       `json:"decision,omitempty" jsonschema:"of the policy; absent if the call was refused before"`
+	OK            bool                   `json:"ok"`
+	ErrorCategory registry.ErrorCategory `json:"errorCategory,omitempty" jsonschema:"validation, execution, cancellation or timeout"`
+	Summary       string                 `json:"summary,omitempty" jsonschema:"the result in a line, or why the call failed"`
+	DurationMs    int64                  `json:"durationMs"`
+	Sizes         sizes                  `json:"sizes"`
+	AnsweredBy    string                 `json:"answeredBy,omitempty" jsonschema:"host, if it answered a question about the call"`
+}
+
+// sizes are in bytes.
+type sizes struct {
+	Params int `json:"params"`
+	Result int `json:"result" jsonschema:"of what the model reads"`
+}
+
+type callParams struct {
+	Tool     string          `json:"tool"`
+	Params   json.RawMessage `json:"params,omitempty" jsonschema:"an object"`
+	Stream   bool            `json:"stream,omitempty" jsonschema:"send the output as it arrives"`
+	Parallel bool            `json:"parallel,omitempty" jsonschema:"do not wait for other calls"`
+}
+
+type listParams struct {
+	Tool string `json:"tool,omitempty" jsonschema:"a name or a glob"`
+	All  bool   `json:"all,omitempty" jsonschema:"also hidden tools, and overrides"`
+	cli.Filters
+}
+
+type searchParams struct {
+	Query string `json:"query"`
+	Limit int    `json:"limit,omitempty" jsonschema:"default 10"`
+	cli.Filters
+}
+
+type whyParams struct {
+	Tool    string          `json:"tool"`
+	Params  json.RawMessage `json:"params,omitempty" jsonschema:"an object"`
+	Explain bool            `json:"explain,omitempty" jsonschema:"list every rule"`
+}
+
+type serversParams struct {
+	Names cli.Words `json:"names,omitempty" jsonschema:"names and globs; default all"`
+}
+
+func messages() rpc.Messages {
+	words := `{"anyOf":[{"type":"string"},{"type":"array","items":{"type":"string"}}]}`
+	life, h := context.Context(nil), &host{} // no method is run
+	return rpc.Messages{Methods: append([]rpc.Method{initialize(life, h)}, methods(life, h)...), Types: map[reflect.Type]string{
+		reflect.TypeFor[cli.Words]():         words,
+		reflect.TypeFor[policy.Decision]():   `{"enum":["allow","sandbox","ask","deny"]}`,
+		reflect.TypeFor[registry.Content]():  `{"type":"object","description":"a content block of MCP","required":["type"],"properties":{"type":{"type":"string"}}}`,
+		reflect.TypeFor[registry.Location](): `{"type":"object","description":"pathBytes, in Base64, is there instead of path if the path is not UTF-8","properties":{"path":{"type":"string"},"pathBytes":{"type":"string"},"line":{"type":"integer"}}}`,
+		reflect.TypeFor[registry.Display]():  `{"description":"Markdown, a diff, or a todo list","anyOf":[{"type":"string"},{"type":"object"},{"type":"array"}]}`,
+	}}
 }

@@ -3,7 +3,7 @@
 //
 // Each replica listens on a port of its own, on the address from which it reaches the store, and
 // says in the store, again and again, that it lives and where it listens. Others send it HTTP
-// requests there (link.go). The store only tells who is there: no request passes through it.
+// requests there. The store only tells who is there: no request passes through it.
 package cluster
 
 import (

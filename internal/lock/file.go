@@ -209,13 +209,11 @@ func (f *File) hasOverride(key string) bool {
 
 // KeepOverrides gives the tools that have no override now the one that an older file has.
 func (f *File) KeepOverrides(older *File) {
-	was := map[string]*Override{}
-	for i := range older.Tools {
-		was[older.Tools[i].key()] = older.Tools[i].Override
-	}
+	was := older.byKey()
 	for i := range f.Tools {
-		if e := &f.Tools[i]; e.Override == nil {
-			e.Override = was[e.key()]
+		e := &f.Tools[i]
+		if old := was[e.key()]; old != nil && e.Override == nil {
+			e.Override = old.Override
 		}
 	}
 }

@@ -70,13 +70,11 @@ func (s backgroundState) String() string {
 
 type backgroundStore struct{ dir string }
 
-var errNoState = errors.New("there is no state folder for background processes")
-
 var errEnded = errors.New("has already ended")
 
 func newBackgroundStore(opts *Options) (*backgroundStore, error) {
 	if opts.StateDir == "" {
-		return nil, errNoState
+		return nil, errors.New("there is no state folder for background processes")
 	}
 	return &backgroundStore{dir: filepath.Join(opts.StateDir, backgroundFolder)}, nil
 }

@@ -67,6 +67,15 @@ type ExitError struct{ Code int }
 
 func (e *ExitError) Error() string { return "exit code " + strconv.Itoa(e.Code) }
 
+// ErrorBody is an error as JSON.
+type ErrorBody struct {
+	Code    string               `json:"code"` // stable snake_case word
+	Exit    int                  `json:"exit"` // exit code
+	Message string               `json:"message"`
+	Hint    string               `json:"hint,omitempty"`    // what to do
+	Details []registry.Violation `json:"details,omitempty"` // for code invalid_params: what is wrong with the params
+}
+
 // NewErrorBody describes an error. Its code and its exit code are defined nowhere else.
 func NewErrorBody(ctx context.Context, err error) ErrorBody {
 	f := ErrorBody{Code: "failure", Exit: ExitFailure, Message: err.Error(), Hint: registry.HintOf(err)}

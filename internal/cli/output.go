@@ -329,15 +329,6 @@ func (o *IO) noteText(f ErrorBody) {
 	o.NoteSpans(append(spans, hintSpans(f.Hint)...)...)
 }
 
-// ErrorBody is an error as JSON.
-type ErrorBody struct {
-	Code    string               `json:"code"` // stable snake_case word
-	Exit    int                  `json:"exit"` // exit code
-	Message string               `json:"message"`
-	Hint    string               `json:"hint,omitempty"`    // what to do
-	Details []registry.Violation `json:"details,omitempty"` // for code invalid_params: what is wrong with the params
-}
-
 func (o *IO) noteJSON(f ErrorBody) {
 	line, err := EncodeJSON(map[string]ErrorBody{"error": f})
 	if err != nil { // cannot happen: strings always encode

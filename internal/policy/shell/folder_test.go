@@ -94,3 +94,40 @@ func TestFolderOfOption(t *testing.T) {
 		}
 	}
 }
+
+// A cd to a folder of the project needs no rule, and no other cd or command there does.
+func TestPassesCd(t *testing.T) {
+	for _, tt := range []struct {
+		line, start     string
+		project, passes bool
+	}{
+		{"cd sub", "/w", true, true}, {"cd sub", "/w", false, false}, {"cd sub", "", true, false},
+		{"cd $x", "/w", true, false}, {"ls sub", "/w", true, false}, {"pushd sub", "/w", true, false},
+	} {
+		c := ReadIn(Bash, tt.line, tt.start, func(string, string) bool { return tt.project }).Commands[0]
+		if c.Passes != tt.passes {
+			t.Errorf("%+v: %t", tt, c.Passes)
+		}
+	}
+	if Read(Bash, "cd sub", "/w").Commands[0].Passes {
+		t.Error("a cd passes where no folder is of the project")
+	}
+}
+
+// Of several options that say whether a command only shows what it would do, the last counts.
+func TestTrial(t *testing.T) {
+	for line, trial := range map[string]bool{
+		"kubectl apply -f x":                                     false,
+		"kubectl apply --dry-run=client -f x":                    true,
+		"kubectl apply --dry-run=none --dry-run=server -f x":     true,
+		"kubectl apply --dry-run=client --dry-run=none -f x":     false,
+		"kubectl apply --dry-run=client --dry-run=$x -f x":       false,
+		"kubectl apply --dry-run=client --namespace=none -f x":   true,
+		"kubectl apply --namespace=client --dry-run=none -f x":   false,
+		"kubectl apply --dry-run=client --dry-run=false -f x -v": false,
+	} {
+		if c := Read(Bash, line, "").Commands[0]; (c.Named == "") != trial {
+			t.Errorf("%q: %q", line, c.Named)
+		}
+	}
+}

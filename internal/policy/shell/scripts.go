@@ -27,11 +27,13 @@ func (t *table) readCommand(args []word) reading {
 // scripts can run programs (e) and write files (w). Each command must end at a
 // place where all versions of sed see its end, because text after it could
 // otherwise hide in the argument of a command a, i, c or r.
-var sedPlain = lazy.New(func() *regexp.Regexp {
+var sedPlain = lazy.New(compileSedPlain)
+
+func compileSedPlain() *regexp.Regexp {
 	return regexp.MustCompile(`^[\s;]*(` + sedAddress + `?(\s*,\s*[+~]?` + sedAddress +
 		`)?\s*!?\s*(\{|[}pdqQ=DPNnGgHhxl]` + sedEnd + `|[:btT][ \t]*\w*[ \t]*([;\n]|$)|[aicr][^\n]*|` +
 		`[sy](` + sedTexts() + `)[gpiIm0-9]*` + sedEnd + `)[\s;]*)*$`)
-})
+}
 
 const sedEnd = `([ \t;]*\})*[ \t]*([;\n]|$)`
 

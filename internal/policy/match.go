@@ -235,7 +235,7 @@ func (f *facts) inShapes() (out shapes) {
 	}
 	for _, u := range f.subject.URLs { // as the tool reads the param
 		for _, params := range all {
-			if v, err := jsonx.Parse(params, jsonx.Options{}); err == nil && v.Get("url") != nil {
+			if v, _ := jsonx.Parse(params, jsonx.Options{}); v.Get("url") != nil {
 				v.Set("url", jsonx.NewString(u))
 				all = append(all, v.JSON())
 			}

@@ -119,6 +119,15 @@ func TestWhenIsTriedOnTheAddressThatIsFetched(t *testing.T) {
 	}
 }
 
+// Params without an address get none.
+func TestWhenWithoutAnAddress(t *testing.T) {
+	p := Policy{Rules: []Rule{{Tool: "web_fetch", When: when(t, `has("url")`), Decision: Deny}}}
+	params := json.RawMessage(`{"prompt":"see https://a.org/x"}`)
+	if v := p.Decide(t.Context(), fetchTool("https://a.org/x"), registry.Call{Params: params}); v.Decision != Ask {
+		t.Errorf("got %v (%s), want ask", v.Decision, v.Reason)
+	}
+}
+
 // A rule with an expression does not apply to a tool as a whole.
 func TestWhenWithoutParams(t *testing.T) {
 	pay := mcpTool("bank", "pay", "pay")

@@ -109,6 +109,12 @@ func TestPassesCd(t *testing.T) {
 			t.Errorf("%+v: %t", tt, c.Passes)
 		}
 	}
+	always := func(string, string) bool { return true }
+	for i, c := range ReadIn(Bash, "cd sub && make", "/w", always).Commands {
+		if c.Passes != (i == 0) {
+			t.Errorf("command %d behind a cd: %t", i, c.Passes)
+		}
+	}
 	if Read(Bash, "cd sub", "/w").Commands[0].Passes {
 		t.Error("a cd passes where no folder is of the project")
 	}

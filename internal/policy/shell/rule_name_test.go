@@ -45,6 +45,8 @@ func TestCommandOfRule(t *testing.T) {
 		{"foo -uf", "foo -f", false, Yes},
 		{"foo ''", "foo -f", false, No},
 		{"foo --force-x", "foo --force", false, No},
+		{"foo -x-force", "foo --force", false, No},
+		{"foo --foo", "foo -f", false, No},
 		{"git push origin", "git *", false, Yes},
 		{"git --no-pager push origin", "git push *", true, Yes},
 		{"cat docs/../x", "cat docs/*", false, Yes},

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/toolreg/toolreg/internal/builtin/tool"
+	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/text"
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
@@ -173,28 +174,13 @@ const (
 // indentJSON indents JSON. Invalid JSON, and JSON that would grow too large, is
 // returned unchanged.
 func indentJSON(text string) string {
-	if len(text) > maxIndented || jsonDepth(text) > maxJSONDepth {
+	raw := []byte(text)
+	if len(text) > maxIndented || jsonx.Depth(raw) > maxJSONDepth {
 		return text
 	}
 	var b bytes.Buffer
-	if json.Indent(&b, []byte(text), "", "  ") != nil {
+	if json.Indent(&b, raw, "", "  ") != nil {
 		return text
 	}
 	return b.String()
-}
-
-// jsonDepth returns how deep brackets are nested. It includes brackets in
-// strings, because an upper bound is enough.
-func jsonDepth(text string) int {
-	depth, most := 0, 0
-	for i := range len(text) {
-		switch text[i] {
-		case '{', '[':
-			depth++
-			most = max(most, depth)
-		case '}', ']':
-			depth--
-		}
-	}
-	return most
 }

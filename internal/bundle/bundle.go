@@ -329,7 +329,7 @@ func Fetch(ctx context.Context, address, agent string, allow []string, pinned bo
 	if cause := context.Cause(ctx); cause != nil {
 		err = cause
 	}
-	err = webaddr.Cause(err)
+	err = webaddr.Explained(err)
 	return &registry.Failure{Text: fmt.Sprintf("fetching %s: %v", text.Escape(address), err),
 		Kind: registry.ErrSourceFailed, Cause: err}
 }

@@ -159,7 +159,7 @@ func parseEntry(raw json.RawMessage) (*Entry, error) {
 }
 
 func (r *Registry) failed(err error) error {
-	return r.fail(webaddr.Cause(err), "")
+	return r.fail(webaddr.Explained(err), "")
 }
 
 // refused returns the error for an answer without what was asked for.

@@ -264,14 +264,10 @@ func withoutAddress(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return cause
 	}
-	e, ok := errors.AsType[*url.Error](err)
-	switch {
-	case ok && e.Timeout():
+	if e, ok := errors.AsType[*url.Error](err); ok && e.Timeout() {
 		return fmt.Errorf("no answer within %s", webTimeout)
-	case ok:
-		return e.Err
 	}
-	return err
+	return webaddr.Explained(err)
 }
 
 // withoutAnswer is withoutAddress for errors of the SDK, which quote the

@@ -15,6 +15,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"os"
 	"strings"
 	"syscall"
 	"unicode/utf8"
@@ -135,24 +136,45 @@ func Explain(err error) string {
 	_, unknown := errors.AsType[x509.UnknownAuthorityError](err)
 	_, verification := errors.AsType[*tls.CertificateVerificationError](err)
 	_, plain := errors.AsType[tls.RecordHeaderError](err)
+	op, _ := errors.AsType[*net.OpError](err)
+	if op != nil && op.Op == "proxyconnect" {
+		return "the proxy: " + Explain(op.Err)
+	}
+	reason := err.Error()
+	if op != nil && op.Op == "dial" && op.Addr != nil {
+		last := op.Err
+		if call, ok := errors.AsType[*os.SyscallError](last); ok {
+			last = call.Err
+		}
+		reason = fmt.Sprintf("connecting to %s: %v", op.Addr, last)
+	}
 	switch {
 	case lookup && dns.IsNotFound:
 		return fmt.Sprintf("host %q not found; check the address", dns.Name)
 	case lookup:
 		return fmt.Sprintf("looking up %q: %s; try again later", dns.Name, dns.Err)
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return err.Error() + "; nothing listens there"
+		return reason + "; nothing listens there"
 	case plain, errors.Is(err, http.ErrSchemeMismatch):
 		return "what answers there does not speak TLS; its address may begin with http://"
 	case unknown:
 		return err.Error() + "; if you trust who signed it, add that certificate to the system's, on Linux also with SSL_CERT_FILE"
 	case verification:
 		return err.Error() + "; certificate checks cannot be disabled"
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET):
 		return "the server closed the connection early"
 	}
-	return err.Error()
+	return reason
 }
+
+// Explained returns an error with the text of [Explain].
+func Explained(err error) error { return &explained{err} }
+
+type explained struct{ cause error }
+
+func (e *explained) Error() string { return Explain(e.cause) }
+
+func (e *explained) Unwrap() error { return e.cause }
 
 // Cause removes the address from an error of a client or a parser: messages have it elsewhere, and it may contain a
 // secret.

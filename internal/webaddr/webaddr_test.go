@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"os"
 	"syscall"
 	"testing"
 )
@@ -62,6 +63,9 @@ func TestIsPublic(t *testing.T) {
 
 // What failed is said with what to do, whoever sent the request.
 func TestExplain(t *testing.T) {
+	dial := func(errno syscall.Errno) error {
+		return &net.OpError{Op: "dial", Net: "tcp", Addr: &net.TCPAddr{IP: net.IPv4(10, 0, 0, 1), Port: 9}, Err: os.NewSyscallError("connect", errno)}
+	}
 	const noTLS = "what answers there does not speak TLS; its address may begin with http://"
 	for _, tt := range []struct {
 		err  error
@@ -72,6 +76,10 @@ func TestExplain(t *testing.T) {
 		{&net.DNSError{Name: "a.example", IsNotFound: true}, `host "a.example" not found; check the address`},
 		{&net.DNSError{Name: "a.example", Err: "i/o timeout"}, `looking up "a.example": i/o timeout; try again later`},
 		{syscall.ECONNREFUSED, "connection refused; nothing listens there"},
+		{dial(syscall.ECONNREFUSED), "connecting to 10.0.0.1:9: connection refused; nothing listens there"},
+		{&net.OpError{Op: "proxyconnect", Net: "tcp", Err: dial(syscall.EHOSTUNREACH)}, "the proxy: connecting to 10.0.0.1:9: no route to host"},
+		{&net.OpError{Op: "proxyconnect", Net: "tcp", Err: &net.DNSError{Name: "a.example", IsNotFound: true}}, `the proxy: host "a.example" not found; check the address`},
+		{&net.OpError{Op: "read", Net: "tcp", Err: syscall.ECONNRESET}, "the server closed the connection early"},
 		{&BlockedError{Host: "a", Port: "80", Address: "::1"}, (&BlockedError{Host: "a", Port: "80", Address: "::1"}).Error()},
 		{io.ErrUnexpectedEOF, "the server closed the connection early"},
 		{x509.UnknownAuthorityError{}, "x509: certificate signed by unknown authority; if you trust who signed it, add that certificate to the system's, on Linux also with SSL_CERT_FILE"},

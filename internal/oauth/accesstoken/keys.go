@@ -272,7 +272,7 @@ func (s *keySet) fetchJSON(ctx context.Context, address string, into any) error 
 	r.Header.Set("Accept", "application/json")
 	answer, err := s.client.Do(r)
 	if err != nil {
-		return webaddr.Cause(err) // messages have the address
+		return webaddr.Explained(err)
 	}
 	defer answer.Body.Close()
 	if answer.StatusCode != http.StatusOK {

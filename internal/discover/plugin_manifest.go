@@ -120,7 +120,7 @@ func place(pointer string) string {
 func remedy(v registry.Violation) string {
 	switch {
 	case strings.HasSuffix(v.Pointer, "/timeout"):
-		return `expected milliseconds or a duration such as "30s"`
+		return `expected whole milliseconds or a duration such as "30s", 0 or more`
 	case strings.HasPrefix(v.Expected, "one of "): // the names of properties
 		return "expected " + v.Expected
 	case strings.HasPrefix(v.Message, "expected string, but got number"),

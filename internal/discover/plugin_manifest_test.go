@@ -136,8 +136,8 @@ tools:
     examples: [{description: none}]
 `)
 	want := []string{
-		`plugin.yaml:5:5: tools.0.timeout: must be >= 0 but found -1 (expected milliseconds or a duration such as "30s")`,
-		`plugin.yaml:7:5: tools.1.timeout: its timeout is not milliseconds, 0 or more, or a duration such as "30s"`,
+		`plugin.yaml:5:5: tools.0.timeout: must be >= 0 but found -1 (expected whole milliseconds or a duration such as "30s", 0 or more)`,
+		`plugin.yaml:7:5: tools.1.timeout: its timeout is not whole milliseconds or a duration such as "30s", 0 or more`,
 		"plugin.yaml:9:5: tools.2.channels: expected array, but got string",
 		`plugin.yaml:11:5: tools.3.output: value must be one of "text", "result"`,
 		`plugin.yaml:13:16: tools.4.examples.0: missing property "params"`,

@@ -327,5 +327,5 @@ func readDuration(raw json.RawMessage) (time.Duration, error) {
 			return d, nil
 		}
 	}
-	return 0, fmt.Errorf(`not milliseconds, 0 or more, or a duration such as "30s"`)
+	return 0, errors.New(`not whole milliseconds or a duration such as "30s", 0 or more`)
 }

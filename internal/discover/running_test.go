@@ -68,7 +68,7 @@ func TestMediaType(t *testing.T) {
 
 func TestReadRunningErrors(t *testing.T) {
 	for raw, want := range map[string]string{
-		`{"timeout":-1}`:              "its timeout is not milliseconds",
+		`{"timeout":-1}`:              "its timeout is not whole milliseconds",
 		`{"output":"json"}`:           `neither "text" nor "result"`,
 		`{"output":1}`:                `neither "text" nor "result"`,
 		`{"confirm":true}`:            "its confirm: ",

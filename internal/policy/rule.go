@@ -141,18 +141,17 @@ func (r *Rule) Compile() error {
 	if r.Command != "" && !shell.IsPlain(r.Command) {
 		return fmt.Errorf("command %q must be plain words, the beginning of a simple command", r.Command)
 	}
-	if r.Path != "" && !doublestar.ValidatePattern(r.Path) {
-		return fmt.Errorf("path %q is not a valid glob", r.Path)
-	}
 	if r.Category != "" && !registry.Category(r.Category).Valid() {
 		return fmt.Errorf("unknown category %q; use read, write, command, network or other", r.Category)
 	}
 	if err := r.validateOffer(); err != nil {
 		return err
 	}
-	for _, glob := range []string{r.Tool, r.Source, r.Server, r.Client, r.Group, r.Prompt, r.Resource} {
-		if !doublestar.ValidatePattern(glob) {
-			return fmt.Errorf("%q is not a valid glob", glob)
+	for _, c := range [][2]string{{conditionPath, r.Path}, {conditionTool, r.Tool}, {conditionSource, r.Source},
+		{conditionServer, r.Server}, {conditionClient, r.Client}, {conditionGroup, r.Group},
+		{conditionPrompt, r.Prompt}, {conditionResource, r.Resource}} {
+		if !doublestar.ValidatePattern(c[1]) {
+			return fmt.Errorf("%s %q is not a valid glob", c[0], c[1])
 		}
 	}
 	if err := r.validateAnnotations(); err != nil {

@@ -77,7 +77,7 @@ func TestInvalidGlobals(t *testing.T) {
 	t.Setenv("TOOLREG_SHELL_TIMEOUT", "-1s")
 	want := "TOOLREG_YES: yes: expected true or false\n" +
 		"--color: color: unknown value \"pink\" (one of auto, always, never)\n" +
-		"TOOLREG_TIMEOUT: timeout: expected milliseconds or a duration such as \"30s\" or \"10m\", 0 or more"
+		"TOOLREG_TIMEOUT: timeout: expected whole milliseconds or a duration such as \"30s\", 0 or more"
 	_, err := ResolveGlobals(newFlags(t, "--color=pink"))
 	var e *document.Error
 	if !errors.As(err, &e) {

@@ -20,7 +20,7 @@ func TestAssignParsesWordsByType(t *testing.T) {
 		{"audit.keep", []string{"many"}, "", "audit.keep: "},
 		{"shell.timeout", []string{"30s"}, "shell/timeout", `"30s"`},
 		{"shell.timeout", []string{"2000"}, "shell/timeout", `2000`},
-		{"shell.timeout", []string{"soon"}, "", `shell.timeout: expected milliseconds or a duration`},
+		{"shell.timeout", []string{"soon"}, "", `shell.timeout: expected whole milliseconds or a duration`},
 		{"shell.timeout", []string{"1s", "2s"}, "", `shell.timeout: takes one value, got 2`},
 		{"excludeTools", []string{"a", "b c"}, "excludeTools", `["a","b c"]`},
 		{"tools.exclude", []string{"a"}, "excludeTools", `["a"]`},

@@ -138,7 +138,7 @@ func (r *reader) checkValue(row *table.Row, key string, n *jsonx.Value) {
 		r.checkObject(row, key, n)
 	}
 	if row.Globs {
-		r.checkGlobs(key, n)
+		r.checkGlobs(row, key, n)
 	}
 	if row.Check != nil {
 		if problem, hint := row.Check(n); problem != "" {
@@ -147,10 +147,14 @@ func (r *reader) checkValue(row *table.Row, key string, n *jsonx.Value) {
 	}
 }
 
-func (r *reader) checkGlobs(key string, n *jsonx.Value) {
-	for _, glob := range append(slices.Clone(n.Items), n) {
-		if glob.Kind == jsonx.String && !text.IsPattern(glob.Text()) {
-			r.fail(glob.Pos, "", "%s: %q is not a valid glob", key, glob.Text())
+func (r *reader) checkGlobs(row *table.Row, key string, n *jsonx.Value) {
+	for _, v := range append(slices.Clone(n.Items), n) {
+		glob := v.Text()
+		if row.Parens {
+			glob, _, _ = strings.Cut(glob, "(")
+		}
+		if v.Kind == jsonx.String && !text.IsPattern(glob) {
+			r.fail(v.Pos, "", "%s: %q is not a valid glob", key, glob)
 		}
 	}
 }

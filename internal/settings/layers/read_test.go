@@ -74,13 +74,13 @@ func TestMistakesHavePositions(t *testing.T) {
 		}},
 		{"large integer", "s.yaml", "scripts: {steps: 10000000000000000000}\n", []string{"s.yaml:1:18: scripts.steps: expected an integer of at most 9007199254740992"}},
 		{"duration without unit", "s.yaml", "toolDiscoveryTimeout: \"30\"\n", []string{
-			`s.yaml:1:23: toolDiscoveryTimeout: expected milliseconds or a duration such as "30s" or "10m", 0 or more`,
+			`s.yaml:1:23: toolDiscoveryTimeout: expected whole milliseconds or a duration such as "30s", 0 or more`,
 		}},
 		{"negative duration", "s.yaml", "shell: {timeout: -1s}\n", []string{
-			`s.yaml:1:18: shell.timeout: expected milliseconds or a duration such as "30s" or "10m", 0 or more`,
+			`s.yaml:1:18: shell.timeout: expected whole milliseconds or a duration such as "30s", 0 or more`,
 		}},
 		{"overflowing duration", "s.json", `{"toolDiscoveryTimeout": 9223372036854775807}`, []string{
-			`s.json:1:26: toolDiscoveryTimeout: expected whole milliseconds, 0 or more, or a duration such as "1.5s"`,
+			`s.json:1:26: toolDiscoveryTimeout: expected whole milliseconds or a duration such as "30s", 0 or more`,
 		}},
 		{"tab", "s.yaml", "shell:\n\ttimeout: 5\n", []string{"s.yaml:2:1: invalid YAML: found character that cannot start any token (indent with spaces; YAML does not allow tabs)"}},
 		{"glob without quotes", "s.yaml", "policy:\n  rules:\n    - {tool: edit, path: **/x.md, decision: deny}\n", []string{
@@ -110,6 +110,8 @@ func TestMistakesHavePositions(t *testing.T) {
 		{"broken YAML", "s.yaml", "a: [1\nb: 2\n", []string{"s.yaml:1:1: invalid YAML: did not find expected ',' or ']'"}},
 		{"shell operators", "s.yaml", "toolDiscoveryCommand: ./a | ./b\n", []string{"s.yaml:1:23: toolDiscoveryCommand: the command contains shell syntax"}},
 		{"empty program", "s.yaml", "toolCallCommand: ['', x]\n", []string{"s.yaml:1:19: toolCallCommand: the program's name is empty"}},
+		{"malformed globs", "s.yaml", "excludeTools: ['[a', 'sh([ x)']\nhooks: {beforeCall: [{command: x, tools: ['{a']}]}\n",
+			[]string{`s.yaml:1:16: excludeTools: "[a" is not a valid glob`, `s.yaml:2:43: hooks.beforeCall[0].tools: "{a" is not a valid glob`}},
 		{"server with a malformed glob", "s.yaml", "mcpServers:\n  a: {command: x, excludeTools: ['[a']}\n", []string{"s.yaml:2:34: mcpServers.a.excludeTools: \"[a\" is not a valid glob"}},
 		{"server without a way to reach it", "s.yaml", "mcpServers:\n  a: {args: [x]}\n", []string{"s.yaml:2:6: mcpServers.a: needs a command, a url or an httpUrl"}},
 		{"logins of clients without a browser", "s.yaml", "mcpServers:\n  a: {url: 'http://h', oauth: {per: client, grant: client_credentials}}\n", []string{"s.yaml:2:6: mcpServers.a: oauth.per: client needs a url, and the grant authorization_code"}},

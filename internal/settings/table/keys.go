@@ -232,16 +232,16 @@ func authFields() []Row {
 func filterRows() []Row {
 	return []Row{
 		{
-			Name: "coreTools", Shapes: true, Twin: "tools.core", Type: Strings, Names: Tools, Parens: true, Loosens: always,
+			Name: "coreTools", Shapes: true, Twin: "tools.core", Type: Strings, Globs: true, Names: Tools, Parens: true, Loosens: always,
 			Doc: "The only built-in tools to register; by default all. run_shell_command(git status) registers the shell tool for commands that begin with these words alone. tools.only does the same for tools of every source.",
 		},
-		{Name: "excludeTools", Shapes: true, Twin: "tools.exclude", Type: Strings, Names: Tools, Parens: true, Match: FoldedGlobs, Merge: Unite,
+		{Name: "excludeTools", Shapes: true, Twin: "tools.exclude", Type: Strings, Globs: true, Names: Tools, Parens: true, Match: FoldedGlobs, Merge: Unite,
 			Doc: "Tools not to register: names or globs. run_shell_command(rm) denies that command."},
-		{Name: "allowedTools", Twin: "tools.allowed", Type: Strings, Names: Tools, Parens: true, Loosens: whenFilled,
+		{Name: "allowedTools", Twin: "tools.allowed", Type: Strings, Globs: true, Names: Tools, Parens: true, Loosens: whenFilled,
 			Doc: "Tools that run without asking. run_shell_command(git status) allows commands that begin with these words."},
-		{Name: "tools.only", Shapes: true, Type: Strings, Names: Tools, Parens: true, Loosens: always, Doc: "The only tools to register, from any source: names or globs. By default all."},
+		{Name: "tools.only", Shapes: true, Type: Strings, Globs: true, Names: Tools, Parens: true, Loosens: always, Doc: "The only tools to register, from any source: names or globs. By default all."},
 		{
-			Name: "tools.allow", Shapes: true, Type: Strings, Names: Optional, Match: FoldedGlobs, Loosens: whenFilled,
+			Name: "tools.allow", Shapes: true, Type: Strings, Globs: true, Names: Optional, Match: FoldedGlobs, Loosens: whenFilled,
 			Doc: "Optional tools to enable: a tool, a plugin id, or group:plugins.",
 		},
 		{Name: "permissions.filesystem", Shapes: true, Type: Bool, Default: "true", Doc: "Register tools that need the file system.", Loosens: whenTrue},
@@ -316,7 +316,7 @@ func callRows() []Row {
 			Name: "search.budget", Type: Int, Default: "10000",
 			Doc: "Maximum tokens of declarations, as estimated by list --cost, before schema --defer auto defers tools.",
 		},
-		{Name: "search.always", Shapes: true, Type: Strings, Names: Tools, Doc: "Tools that schema --defer never defers: names or globs."},
+		{Name: "search.always", Shapes: true, Type: Strings, Globs: true, Names: Tools, Doc: "Tools that schema --defer never defers: names or globs."},
 		{Name: "scripts", Shapes: true, Type: Bool, Default: "false", Doc: "Declare the tool run_script, which runs a script over the tools; short for scripts.declare."},
 		{Name: "scripts.declare", Shapes: true, Type: Bool, Default: "false", Doc: "Declare the tool run_script to models: schema and serve offer it, and call accepts it."},
 		{Name: "scripts.steps", Type: Int, Default: "100000000", Loosens: always, Doc: "Maximum steps of a script; 0 for no limit."},
@@ -343,7 +343,7 @@ func hookFields() []Row {
 	} {
 		out = append(out, Row{Name: event[0], Type: Objects, Strict: true, Doc: event[1], Fields: []Row{
 			{Name: "command", Type: Command, Required: true, Doc: "The command: one string, split into words without a shell, or a list of words."},
-			{Name: "tools", Type: Strings, Names: Tools, Match: FoldedGlobs, Doc: "Tools that the hook applies to: names or globs; by default all."},
+			{Name: "tools", Type: Strings, Globs: true, Names: Tools, Match: FoldedGlobs, Doc: "Tools that the hook applies to: names or globs; by default all."},
 			// Without a limit a hook could block every call.
 			{
 				Name: "timeout", Type: Duration, Default: `"10s"`,

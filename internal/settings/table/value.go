@@ -22,6 +22,8 @@ func literal(n *jsonx.Value) string {
 	return n.Text()
 }
 
+const expectedDuration = `expected whole milliseconds or a duration such as "30s", 0 or more`
+
 // ParseDuration reads whole milliseconds or a string such as "30s".
 func ParseDuration(n *jsonx.Value) (time.Duration, error) {
 	switch n.Kind {
@@ -30,11 +32,11 @@ func ParseDuration(n *jsonx.Value) (time.Duration, error) {
 	case jsonx.String:
 		d, err := time.ParseDuration(n.Text())
 		if err != nil || d < 0 {
-			return 0, errors.New(`expected milliseconds or a duration such as "30s" or "10m", 0 or more`)
+			return 0, errors.New(expectedDuration)
 		}
 		return d, nil
 	}
-	return 0, errors.New(`expected milliseconds or a duration such as "30s", got ` + document.TypeName(n))
+	return 0, errors.New(expectedDuration + ", got " + document.TypeName(n))
 }
 
 // DefaultKeep is how long a server is kept if its setting is just true.
@@ -68,7 +70,7 @@ func ParseKeep(n *jsonx.Value) (time.Duration, error) {
 func parseMillis(text string) (time.Duration, error) {
 	ms, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || ms < 0 || ms > math.MaxInt64/int64(time.Millisecond) {
-		return 0, errors.New(`expected whole milliseconds, 0 or more, or a duration such as "1.5s"`)
+		return 0, errors.New(expectedDuration)
 	}
 	return time.Duration(ms) * time.Millisecond, nil
 }

@@ -89,12 +89,12 @@ type Filter struct {
 func newFilter(name, expression string) (*Filter, error) {
 	query, err := gojq.Parse(expression)
 	if err != nil {
-		return nil, &UsageError{Err: fmt.Errorf("%s: %w", name, err),
+		return nil, &UsageError{Err: fmt.Errorf("%s: not a jq expression: %w", name, err),
 			Hint: "quote the expression, as in --jq '.tools[].name'"}
 	}
 	code, err := gojq.Compile(query)
 	if err != nil {
-		return nil, &UsageError{Err: fmt.Errorf("%s: %w", name, err)}
+		return nil, &UsageError{Err: fmt.Errorf("%s: not a jq expression: %w", name, err)}
 	}
 	return &Filter{name: name, code: code}, nil
 }

@@ -264,8 +264,10 @@ func WithoutSource(message, source string) string {
 	if !ok {
 		server = source
 	}
-	return strings.TrimPrefix(strings.TrimPrefix(message, fmt.Sprintf("server %q: ", server)),
-		fmt.Sprintf("API %q: ", server))
+	for _, prefix := range []string{fmt.Sprintf("server %q: ", server), fmt.Sprintf("API %q: ", server), source + ": "} {
+		message = strings.TrimPrefix(message, prefix)
+	}
+	return message
 }
 
 func hintSpans(hint string) []ui.Span {

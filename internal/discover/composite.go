@@ -268,7 +268,7 @@ func (r *compositeReader) expression(pointer string, o object) *jq.Expression {
 	}
 	e, err := jq.Compile(text)
 	if err != nil {
-		r.fail(pointer, err.Error(), "it is a jq expression over {params, steps, context}")
+		r.fail(pointer, err.Error(), "its input is {params, steps, context}")
 	}
 	return e.Isolated(r.evaluator)
 }

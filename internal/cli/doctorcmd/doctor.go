@@ -306,7 +306,7 @@ func remedyFor(source string, err error) string {
 		return cmp.Or(remedy, "toolreg discover -v")
 	}
 	server := cli.Quote(ui.Line(name))
-	remedy = cmp.Or(remedy, "toolreg discover -v "+server+" shows what the server says")
+	remedy = cmp.Or(remedy, "toolreg discover -v "+server+" shows more")
 	return remedy + "; toolreg servers disable " + server + " disables it"
 }
 

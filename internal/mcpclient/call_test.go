@@ -167,7 +167,9 @@ func TestResultOverTheLimitNamesIt(t *testing.T) {
 	s := source(t, stdioServer(t), func(o *Options) { o.Limits = Limits{Result: 1 << 20} })
 	tools, _ := discovered(t, s)
 	_, err := tools["big"].Run(t.Context(), registry.Call{Params: json.RawMessage(`{"bytes":3000000}`)})
-	if !errors.Is(err, registry.ErrSourceFailed) || !strings.Contains(err.Error(), "a message larger than the limit of 1 MiB") {
+	var failed *ServerError
+	if !errors.As(err, &failed) || !strings.Contains(err.Error(), "a message larger than the limit of 1 MiB") ||
+		!strings.Contains(failed.Advice(), "may have had effects") {
 		t.Errorf("error %v", err)
 	}
 	if r := run(t, tools, "echo", `{"text":"again"}`); r.Text() != "again" {

@@ -54,6 +54,7 @@ func (e *ServerError) Unwrap() []error {
 func (e *ServerError) Advice() string {
 	refused, isRefused := errors.AsType[*wire.HTTPError](e.Cause)
 	lost, isLost := errors.AsType[*wire.SessionLostError](e.Cause)
+	_, isUnusable := errors.AsType[*wire.AnswerError](e.Cause)
 	switch {
 	case isRefused && refused.IsBusy() && refused.Again.IsZero():
 		return "The server is busy. Try again in a minute, or continue without the tool."
@@ -62,7 +63,7 @@ func (e *ServerError) Advice() string {
 			max(time.Until(refused.Again).Round(time.Second), time.Second))
 	case e.Phase == "tools/call" && isDisconnect(e.Cause):
 		return "The server ended during the call, which may have had effects, so it was not repeated: check before you repeat it. The next call connects again."
-	case e.Phase == "tools/call" && (isRefused && refused.MayHaveRun || isLost && lost.MayHaveRun):
+	case e.Phase == "tools/call" && (isUnusable || isRefused && refused.MayHaveRun || isLost && lost.MayHaveRun):
 		return "The server gave no result of the call, which may have had effects, so it was not repeated: check before you repeat it, or continue without the tool."
 	}
 	return ""

@@ -15,24 +15,26 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// TestMalformedAnswersFailTheCall checks that every malformed answer ends the
-// call at once with a tool error, and that the session remains usable.
+// TestMalformedAnswersFailTheCall checks that every malformed answer ends the call at once, and that
+// the session remains usable. Without a result or an error of the server, a model is told that the call
+// may have had effects, which begins with noResult.
 func TestMalformedAnswersFailTheCall(t *testing.T) {
+	const noResult = "The server gave no result of the call, which may have had effects, so it was not repeated: check before you repeat it, or continue without the tool. server \"test\": tools/call: "
 	tests := []struct{ name, line, want string }{
-		{"neither result nor error", `{"jsonrpc":"2.0","id":$ID}`, "neither a result nor an error"},
+		{"neither result nor error", `{"jsonrpc":"2.0","id":$ID}`, noResult + "the answer has neither a result nor an error"},
 		{"result null", `{"jsonrpc":"2.0","id":$ID,"result":null}`, "not a result object"},
 		{"result not an object", `{"jsonrpc":"2.0","id":$ID,"result":[1]}`, "not a result object"},
-		{"error with id null", `{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"parse error"}}`, "(parse error)"},
-		{"error without id", `{"jsonrpc":"2.0","error":{"code":-32700,"message":"parse error"}}`, "(parse error)"},
-		{"error of the wrong type", `{"jsonrpc":"2.0","id":$ID,"error":"no"}`, `malformed message: its error has the wrong form: "no"`},
+		{"error with id null", `{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"parse error"}}`, "MCP error -32700: parse error"},
+		{"error without id", `{"jsonrpc":"2.0","error":{"code":-32700,"message":"parse error"}}`, "MCP error -32700: parse error"},
+		{"error of the wrong type", `{"jsonrpc":"2.0","id":$ID,"error":"no"}`, noResult + `malformed message: its error has the wrong form: "no"`},
 		{"result and error", `{"jsonrpc":"2.0","id":$ID,"result":{"content":[]},"error":{"code":-5,"message":"both"}}`, "MCP error -5: both"},
 		{"code with a fraction", `{"jsonrpc":"2.0","id":$ID,"error":{"code":-32603.0,"message":"out of ink"}}`, "MCP error -32603: out of ink"},
 		{"code as text", `{"jsonrpc":"2.0","id":$ID,"error":{"code":"-32603","message":"out of ink"}}`, "MCP error -32603: out of ink"},
 		{"data", `{"jsonrpc":"2.0","id":$ID,"error":{"code":-32603,"message":"Internal error","data":{"tray":2}}}`, `MCP error -32603: Internal error: {"tray":2}`},
 		{"data alone", `{"jsonrpc":"2.0","id":$ID,"error":{"code":-32603,"message":"","data":"tray 2"}}`, "MCP error -32603: tray 2"},
-		{"no version", `{"id":$ID,"result":{"content":[]}}`, `its "jsonrpc" is not "2.0"`},
-		{"broken JSON", `{"jsonrpc":"2.0","id":$ID,"result":{"content":[}`, "invalid JSON"},
-		{"too deep", `{"jsonrpc":"2.0","id":$ID,"result":` + strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000) + `}`, "invalid JSON"},
+		{"no version", `{"id":$ID,"result":{"content":[]}}`, noResult + `malformed message: its "jsonrpc" is not "2.0"`},
+		{"broken JSON", `{"jsonrpc":"2.0","id":$ID,"result":{"content":[}`, noResult + "malformed message: invalid JSON"},
+		{"too deep", `{"jsonrpc":"2.0","id":$ID,"result":` + strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000) + `}`, noResult + "malformed message: invalid JSON"},
 		{"task", `{"jsonrpc":"2.0","id":$ID,"result":{"resultType":"task","task":{"taskId":"1"}}}`, "with a task"},
 	}
 	for _, tt := range tests {
@@ -40,9 +42,13 @@ func TestMalformedAnswersFailTheCall(t *testing.T) {
 			server := legacy(t, step{On: "tools/call", Print: []string{tt.line}})
 			tools, _ := discovered(t, source(t, server))
 			for range 2 {
-				r := run(t, tools, "t", `{}`)
-				if !r.IsError || r.ErrorCategory != registry.ErrorExecution || !strings.Contains(r.Text(), tt.want) {
-					t.Errorf("got %+v\nwant %s", r, tt.want)
+				r, err := tools["t"].Run(t.Context(), registry.Call{Tool: "t", Params: json.RawMessage(`{}`)})
+				got := r.Text()
+				if failed, ok := errors.AsType[*ServerError](err); ok {
+					got = failed.Advice() + " " + failed.Error()
+				}
+				if err == nil && r.ErrorCategory != registry.ErrorExecution || !strings.Contains(got, tt.want) {
+					t.Errorf("got %+v, %v\nwant %s", r, err, tt.want)
 				}
 			}
 		})

@@ -56,7 +56,7 @@ func (c *connector) attach(ctx context.Context, server settings.Server) (*sessio
 		return conn.Notified(method, params)
 	}
 	conn.Unclear = func(id int64) { sess.wire.MarkUnclear(id) } // there is no such id before wire is set
-	conn.Dropped = func(id int64, reason string) { sess.wire.Fail(id, &wire.LimitError{Reason: reason}) }
+	conn.Dropped = func(id int64, reason string) { sess.wire.Fail(id, &wire.AnswerError{Reason: reason}) }
 	if c.opts.Refused != nil {
 		conn.Declined = func(what, reason string) { c.opts.Refused(server.Name, what, reason) }
 	}

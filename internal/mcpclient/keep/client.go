@@ -242,7 +242,7 @@ func (c *client) request(ctx context.Context, id json.RawMessage, method string,
 	}
 	head := append(append([]byte(`{"jsonrpc":"2.0","id":`), id...), `,"`...)
 	var refused *jsonrpc.Error
-	long, tooLong := errors.AsType[*wire.LimitError](err)
+	unusable, isUnusable := errors.AsType[*wire.AnswerError](err)
 	switch {
 	case err == nil:
 		c.send(append(head, `result":`...), result, []byte("}\n"))
@@ -251,8 +251,8 @@ func (c *client) request(ctx context.Context, id json.RawMessage, method string,
 		if data, err := jsonx.Marshal(refused); err == nil {
 			c.send(append(head, `error":`...), data, []byte("}\n"))
 		}
-	case tooLong && c.k.session.Alive():
-		c.send(notification(methodDropped, note{ID: number, Reason: long.Reason}))
+	case isUnusable && c.k.session.Alive():
+		c.send(notification(methodDropped, note{ID: number, Reason: unusable.Reason}))
 	default: // the session has ended, which the run is told
 	}
 }

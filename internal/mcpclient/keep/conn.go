@@ -47,7 +47,7 @@ type Conn struct {
 	// about the request with this id. They may be nil.
 	Declined func(what, reason string)
 	Unclear  func(id int64)
-	// Dropped is called if the answer to the request with this id was too long.
+	// Dropped is called if the answer to the request with this id cannot be used.
 	Dropped func(id int64, reason string)
 
 	conn   net.Conn

@@ -164,7 +164,7 @@ const (
 	methodStderr   = "toolreg/stderr"   // what the server printed
 	methodDeclined = "toolreg/declined" // a question that came during no request
 	methodUnclear  = "toolreg/unclear"  // a question was declined that may have been about a request
-	methodDropped  = "toolreg/dropped"  // the answer to a request was too long
+	methodDropped  = "toolreg/dropped"  // the answer to a request cannot be used
 	methodEnded    = "toolreg/ended"    // the server has exited
 )
 

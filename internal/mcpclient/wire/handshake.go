@@ -149,17 +149,9 @@ func mayBeLegacy(err error) bool {
 		return !refused.needsLogin
 	}
 	_, refused := errors.AsType[*jsonrpc.Error](err)
-	return refused || errors.Is(err, errAnswer)
+	_, unusable := errors.AsType[*AnswerError](err)
+	return refused || unusable
 }
-
-var errAnswer = errors.New("its answer cannot be used")
-
-type answerError string
-
-func (e answerError) Error() string { return string(e) }
-
-// Is reports that the error is an errAnswer.
-func (e answerError) Is(target error) bool { return target == errAnswer }
 
 // initialize performs the handshake of revisions up to 2025-11-25. A server that refuses the revision and names
 // older ones, which it should have answered with, is asked again for the newest of them.
@@ -183,10 +175,10 @@ func (s *Session) initialize(ctx context.Context) (Opening, error) {
 	revision, _ := jsonx.Text(jsonx.Get(raw, "protocolVersion"))
 	switch {
 	case revision == "":
-		return Opening{}, answerError("its answer to initialize has no protocolVersion")
+		return Opening{}, &AnswerError{"its answer to initialize has no protocolVersion"}
 	case !slices.Contains(Revisions(), revision):
-		return Opening{}, answerError(fmt.Sprintf("it speaks revision %s of the protocol, and toolreg speaks %s",
-			text.Quote(revision), strings.Join(Revisions(), ", ")))
+		return Opening{}, &AnswerError{fmt.Sprintf("it speaks revision %s of the protocol, and toolreg speaks %s",
+			text.Quote(revision), strings.Join(Revisions(), ", "))}
 	}
 	tasks := jsonx.Get(raw, "capabilities") // the SDK's type does not have them
 	for _, name := range []string{"tasks", "requests", "tools", "call"} {
@@ -238,7 +230,7 @@ func (s *Session) discover(ctx context.Context) (Opening, error) {
 	}
 	revision := shared(supported, asked)
 	if revision == "" {
-		return Opening{}, answerError("it supports no protocol revision that toolreg supports")
+		return Opening{}, &AnswerError{"it supports no protocol revision that toolreg supports"}
 	}
 	if server.Info == nil {
 		server.Info = jsonx.Get(jsonx.Get(raw, "_meta"), mcp.MetaKeyServerInfo)
@@ -265,7 +257,7 @@ func shared(theirs []string, asked string) string {
 // write {"tools": []} for {"tools": {}}.
 func serverOf(answer json.RawMessage) (Server, error) {
 	if jsonx.KindOf(answer) != jsonx.Object {
-		return Server{}, answerError("its answer is not an object")
+		return Server{}, &AnswerError{"its answer is not an object"}
 	}
 	var s Server
 	s.Instructions, _ = jsonx.Text(jsonx.Get(answer, "instructions"))

@@ -43,12 +43,13 @@ func (s *Session) receiveAll(ctx context.Context, data json.RawMessage) error {
 // receiveResponse is receiveAll for what came in the response to a request. An error without an id can only be
 // that of the request.
 func (s *Session) receiveResponse(ctx context.Context, r *Request, data json.RawMessage) error {
-	refused := &jsonrpc.Error{}
 	failure := jsonx.Get(data, "error")
 	if jsonx.KindOf(failure) == jsonx.Object && jsonx.IsNull(jsonx.Get(data, "id")) &&
-		jsonx.IsNull(jsonx.Get(data, "method")) && json.Unmarshal(failure, refused) == nil {
-		s.table.Fail(r.id, refused)
-		return nil
+		jsonx.IsNull(jsonx.Get(data, "method")) {
+		if refused := refusalOf(failure); refused != nil {
+			s.table.Fail(r.id, refused)
+			return nil
+		}
 	}
 	return s.receiveAll(ctx, data)
 }
@@ -78,7 +79,7 @@ func (s *Session) answer(m *jsonrpc.Response) {
 	case err != nil:
 		result = nil
 	case len(result) == 0:
-		err = malformed("the answer has neither a result nor an error")
+		err = &AnswerError{"the answer has neither a result nor an error"}
 	}
 	if !s.table.answer(m.ID, result, err) {
 		s.opts.Logger.Debug("answer without a request dropped", "id", m.ID.Raw())

@@ -15,14 +15,15 @@ type Limit struct {
 }
 
 // Exceeded returns the error for a message or a body that is larger than the limit.
-func (l Limit) Exceeded(what string) *LimitError {
-	return &LimitError{fmt.Sprintf("a %s larger than the limit of %s (%s)", what, size(l.Bytes), l.Setting)}
+func (l Limit) Exceeded(what string) *AnswerError {
+	return &AnswerError{fmt.Sprintf("a %s larger than the limit of %s (%s)", what, size(l.Bytes), l.Setting)}
 }
 
-// LimitError reports a message or a body that is larger than its limit.
-type LimitError struct{ Reason string }
+// AnswerError reports that the server's answer cannot be used, for example because it is larger than
+// its limit. The request may have had effects.
+type AnswerError struct{ Reason string }
 
-func (e *LimitError) Error() string { return e.Reason }
+func (e *AnswerError) Error() string { return e.Reason }
 
 // CurrentLimit is the limit in force: the answer to a call may be larger than
 // messages during connecting and listing. Call Store before Load. It is safe

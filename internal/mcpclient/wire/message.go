@@ -66,30 +66,37 @@ func decodeMessage(raw json.RawMessage) (jsonrpc.Message, error) {
 	case version != "2.0":
 		return nil, &badMessageError{answer: anonymous, id: rid, reason: `its "jsonrpc" is not "2.0"`}
 	case answer && !rid.IsValid():
-		reason := "neither a request nor an answer"
-		if s, ok := jsonx.Text(jsonx.Get(failure, "message")); ok {
-			reason += " (" + text.Head(s, 300) + ")"
+		bad := &badMessageError{answer: anonymous, reason: "neither a request nor an answer"}
+		if refused := refusalOf(failure); refused != nil {
+			bad.cause, bad.reason = refused, bad.reason+" ("+text.Head(refused.Message, 300)+")"
 		}
-		return nil, &badMessageError{answer: anonymous, reason: reason}
+		return nil, bad
 	case answer && !failed:
 		return &jsonrpc.Response{ID: rid, Result: result}, nil
 	case answer:
-		refused := &jsonrpc.Error{}
-		err := json.Unmarshal(failure, refused)
-		if code, bad := strconv.ParseFloat(strings.Trim(string(jsonx.Get(failure, "code")), `"`), 64); bad == nil {
-			refused.Code = int64(code) // some servers write -32603.0 or "-32603"
+		if refused := refusalOf(failure); refused != nil {
+			return &jsonrpc.Response{ID: rid, Error: refused}, nil
 		}
-		if err != nil && refused.Message == "" {
-			return nil, &badMessageError{id: rid,
-				reason: "its error has the wrong form: " + text.Head(string(failure), 300)}
-		}
-		return &jsonrpc.Response{ID: rid, Error: refused}, nil
+		return nil, &badMessageError{id: rid, reason: "its error has the wrong form: " + text.Head(string(failure), 300)}
 	}
 	m, err := jsonrpc.DecodeMessage(raw)
 	if err != nil {
 		return nil, &badMessageError{reason: err.Error()}
 	}
 	return m, nil
+}
+
+// refusalOf decodes the error of an answer. It returns nil if that has the wrong form.
+func refusalOf(failure json.RawMessage) *jsonrpc.Error {
+	refused := &jsonrpc.Error{}
+	err := json.Unmarshal(failure, refused)
+	if code, bad := strconv.ParseFloat(strings.Trim(string(jsonx.Get(failure, "code")), `"`), 64); bad == nil {
+		refused.Code = int64(code) // some servers write -32603.0 or "-32603"
+	}
+	if err != nil && refused.Message == "" {
+		return nil
+	}
+	return refused
 }
 
 // messageID decodes an id like the SDK: as a string or an integer. Servers of Gson return 1 as 1.0.
@@ -113,7 +120,8 @@ type badMessageError struct {
 	id     jsonrpc.ID // of the request it may answer; invalid if unknown
 	answer bool       // it looks like an answer to one of our requests
 	reason string
-	long   *LimitError // it was skipped because it is too long
+	cause  error // with which the request fails; nil means an AnswerError with the reason
+	long   bool  // it was skipped because it is too long
 }
 
 func (e *badMessageError) Error() string { return fmt.Sprintf("malformed message: %s", e.reason) }
@@ -126,10 +134,6 @@ const (
 
 // Revisions returns the revisions of the protocol that sessions can speak, newest first.
 func Revisions() []string { return mcp.SupportedProtocolVersions() }
-
-func malformed(what string) error {
-	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: what}
-}
 
 // noMessage returns the error for data from the server that is not a message.
 func noMessage(data []byte) error {

@@ -161,8 +161,8 @@ func (s *Session) Err() error {
 // Do makes a request and returns its result as the server sent it. It may be called again
 // with the same request, which is then sent again.
 //
-// Errors are a [*jsonrpc.Error] from the server; a [*HTTPError] if the server or a proxy
-// refused the request, which may wrap the former; a [*LoginError]; a [*SessionLostError]; the
+// Errors are a [*jsonrpc.Error] from the server; an [*AnswerError]; a [*HTTPError] if the server or a
+// proxy refused the request, which may wrap either; a [*LoginError]; a [*SessionLostError]; the
 // reason for which the connection ended, such as io.EOF; or the cause of ctx. If ctx ends
 // first, the server is told that the answer is no longer needed.
 func (s *Session) Do(ctx context.Context, r *Request) (json.RawMessage, error) {

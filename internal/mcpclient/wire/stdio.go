@@ -44,7 +44,7 @@ func NewStdio(stdout io.Reader, stdin io.WriteCloser, limit *CurrentLimit, log *
 }
 
 // SkipLong lets the session survive an answer that exceeds the limit: its request fails with a
-// [*LimitError]. Call it before [Start].
+// [*AnswerError]. Call it before [Start].
 func (l *Stdio) SkipLong() { l.lines.skipsLong = true }
 
 // Checked skips the check of each line's syntax, because the sender has made it. Call it
@@ -66,8 +66,8 @@ func (l *Stdio) run(ctx context.Context, to receiver) error {
 			err = to.receiveAll(ctx, line)
 		}
 		if bad, ok := errors.AsType[*badMessageError](err); ok {
-			if !to.receiveMalformed(err) && bad.long != nil {
-				return bad.long
+			if !to.receiveMalformed(err) && bad.long {
+				return bad.cause
 			}
 			continue
 		}
@@ -247,7 +247,8 @@ func (l *lineReader) skipLong(head, part []byte, total int, most Limit) error {
 		}
 		tail = append(tail[max(0, len(tail)-maxID):], part...)
 	}
-	return &badMessageError{answer: true, id: idOfLong(head, tail), long: most.Exceeded("message"), reason: "too long"}
+	return &badMessageError{answer: true, id: idOfLong(head, tail), reason: "too long",
+		long: true, cause: most.Exceeded("message")}
 }
 
 // maxID is how close to an end of its message an id has to be for idOfLong, in bytes.

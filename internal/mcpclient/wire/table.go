@@ -110,12 +110,11 @@ func (t *table) answerMalformed(bad *badMessageError) bool {
 	if r == nil { // the request may have been canceled
 		return bad.id.IsValid() || len(t.pending) == 0
 	}
-	failure := malformed(bad.Error())
-	if bad.long != nil {
-		failure = bad.long
-	}
 	t.remove(r)
-	r.answer(nil, failure)
+	if bad.cause == nil {
+		bad.cause = &AnswerError{bad.Error()}
+	}
+	r.answer(nil, bad.cause)
 	return true
 }
 

@@ -100,6 +100,12 @@ func TestEmptyCursor(t *testing.T) {
 			}
 		})
 	}
+	t.Run("a number", func(t *testing.T) {
+		s := source(t, scripted(t, refuseProbe, shakeHands, page("", `"cursor":2`, "second"), page(`,"nextCursor":2`, "", "first")))
+		if tools, diags := discovered(t, s); len(tools) != 2 || len(diags) > 0 {
+			t.Errorf("got %v, diagnostics %v", tools, diags)
+		}
+	})
 	t.Run("an older server", func(t *testing.T) {
 		s := source(t, scripted(t, refuseProbe, shakeHands, page(empty, "", "only")))
 		if tools, diags := discovered(t, s); len(tools) != 1 || len(diags) > 0 {

@@ -84,11 +84,11 @@ func (ls *lister) listPages(ctx context.Context, sess *session, key string) (lis
 	var l listing
 	limits := ls.opts.Limits
 	seen := map[string]bool{}
-	var cursor *string // nil means the first page
+	var cursor json.RawMessage // nil means the first page
 	for range limits.Pages {
 		request := &wire.Request{Method: listMethod(key)}
 		if cursor != nil {
-			request.Params = json.RawMessage(`{"cursor":` + jsonx.Quote(*cursor) + `}`)
+			request.Params = json.RawMessage(`{"cursor":` + string(cursor) + `}`) // some servers use numbers
 		}
 		if sess.kept != nil && ls.fresh.Load() {
 			request.Meta = map[string]json.RawMessage{keep.FreshMeta: json.RawMessage("true")}
@@ -114,48 +114,45 @@ func (ls *lister) listPages(ctx context.Context, sess *session, key string) (lis
 			l.items = l.items[:limits.Tools]
 			l.cut = fmt.Sprintf("it lists more than the limit of %d (limits.tools); the rest is left out", limits.Tools)
 			return l, nil
-		case next == nil, *next == "" && !sess.wire.Modern(): // which is none for many older servers
+		case next == nil, string(next) == `""` && !sess.wire.Modern(): // which is none for many older servers
 			return l, nil
-		case *next == "" && seen[""] && slices.EqualFunc(items, l.items[:len(items)],
+		case string(next) == `""` && seen[`""`] && slices.EqualFunc(items, l.items[:len(items)],
 			func(a, b json.RawMessage) bool { return bytes.Equal(a, b) }): // as it is for some newer ones
 			l.items = l.items[len(items):]
 			return l, nil
-		case seen[*next]:
-			l.loop, l.cut = true, fmt.Sprintf("it repeated the cursor %s, so the listing was stopped", text.Quote(*next))
+		case seen[string(next)]:
+			l.loop, l.cut = true, "it repeated the cursor "+text.Escape(string(next))+", so the listing was stopped"
 			return l, nil
 		}
-		seen[*next] = true
+		seen[string(next)] = true
 		cursor = next
 	}
 	l.cut = fmt.Sprintf("it has more than the limit of %d pages (limits.pages); the rest is left out", limits.Pages)
 	return l, nil
 }
 
-func readPage(raw json.RawMessage, key string, limit wire.Limit) (items []json.RawMessage, next *string, err error) {
+// readPage reads a page of a list. next is the cursor of the next page, nil if there is none.
+func readPage(raw json.RawMessage, key string, limit wire.Limit) (items []json.RawMessage, next json.RawMessage, err error) {
 	if int64(len(raw)) > limit.Bytes {
 		return nil, nil, limit.Exceeded("message")
 	}
-	var list, cursor json.RawMessage
+	var list json.RawMessage
 	for name, value := range jsonx.Members(raw) {
 		switch name {
 		case key:
 			list = value
 		case "nextCursor":
-			cursor = value
+			next = value
 		}
 	}
 	items, ok := content.List(list)
 	if !ok {
 		return nil, nil, fmt.Errorf("its answer has no list %q", key)
 	}
-	if jsonx.IsNull(cursor) {
-		return items, nil, nil
+	if jsonx.IsNull(next) {
+		next = nil
 	}
-	named, ok := jsonx.Text(cursor)
-	if !ok {
-		return nil, nil, errors.New("its nextCursor is not a string")
-	}
-	return items, &named, nil
+	return items, next, nil
 }
 
 // Filter returns the filter that applies the includeTools and excludeTools

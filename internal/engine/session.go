@@ -266,10 +266,9 @@ func New(ctx context.Context, set *settings.Settings, deps Deps, opts Options) (
 	if err != nil {
 		return nil, err
 	}
-	owners := owner.Options{Settings: set, Folders: deps.Folders, Warn: reports.add, Log: reports.log,
+	names := owner.NewNames(owner.Options{Settings: set, Folders: deps.Folders, Warn: reports.add, Log: reports.log,
 		Locks: func() (*lock.Set, error) { return findLock(set, deps.Environ) }, Relock: opts.Last != nil,
-		Store: opts.Cache != cache.Offline}
-	names := owner.NewNames(owners)
+		Store: opts.Cache != cache.Offline})
 	if set.View == nil {
 		options.Names = names
 	}
@@ -299,7 +298,7 @@ func New(ctx context.Context, set *settings.Settings, deps Deps, opts Options) (
 		Scripts: scripts, Servers: sources.Servers, Connections: connections, Logins: logins,
 		Plugins:     sources.Plugins,
 		Tasks:       &Tasks{finder: finder, servers: sources.Servers, kept: kept, programs: programs, runs: runs},
-		OfferOwners: owner.NewOffers(owners), Records: listings.Records, Store: shared,
+		OfferOwners: owner.NewOffers(names), Records: listings.Records, Store: shared,
 		programs: programs, policies: policies, audit: audit, gate: gate, finder: finder,
 		listed: opts.Listed, earlier: opts.Earlier,
 	}, nil

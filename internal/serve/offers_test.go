@@ -38,9 +38,11 @@ func newOffering(t *testing.T, name string, uris ...string) string {
 			server.AddResource(&mcp.Resource{URI: uri, Name: name}, read)
 		}
 	}
-	server.AddPrompt(&mcp.Prompt{Name: "review"}, func(context.Context, *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
-		return &mcp.GetPromptResult{Description: name, Messages: []*mcp.PromptMessage{}}, nil
-	})
+	for _, prompt := range map[bool][]string{true: {"review", "b__review"}, false: {"review"}}[name == "a"] {
+		server.AddPrompt(&mcp.Prompt{Name: prompt}, func(context.Context, *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
+			return &mcp.GetPromptResult{Description: name + " " + prompt, Messages: []*mcp.PromptMessage{}}, nil
+		})
+	}
 	endSessions(t, server)
 	return serveUpstream(t, mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, nil))
 }
@@ -115,8 +117,8 @@ func TestResourcesAreResolvedInTheView(t *testing.T) {
 			if completes := err == nil && len(done.Completion.Values) > 0; completes != (profile != "/b") {
 				t.Errorf("profile %q: completion of a template: %v, %v", profile, done, err)
 			}
-			if _, err := c.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: "b__review"}); (err == nil) != (profile != "/a") {
-				t.Errorf("profile %q: a prompt: %v", profile, err)
+			if got, err := c.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: "b__review"}); (err == nil && got.Description == "b review") != (profile != "/a") {
+				t.Errorf("profile %q: a prompt: %+v, %v", profile, got, err)
 			}
 		}
 	}

@@ -172,17 +172,24 @@ func (n *Names) setPrefixes(locks *lock.Set) {
 func (n *Names) Owner(name string) registry.Owner {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.load()
 	return n.owner(name)
 }
 
-func (n *Names) owner(name string) registry.Owner {
-	if strings.Contains(name, "__") {
-		for _, p := range n.prefixes {
-			if strings.HasPrefix(name, p.text) {
-				return registry.Owner{Kept: true, Server: p.server}
-			}
+// keptFor returns the server whose qualified names a name may be one of; "" if there is none. The
+// caller holds mu.
+func (n *Names) keptFor(name string) string {
+	n.load()
+	for _, p := range n.prefixes {
+		if strings.HasPrefix(name, p.text) {
+			return p.server
 		}
+	}
+	return ""
+}
+
+func (n *Names) owner(name string) registry.Owner {
+	if server := n.keptFor(name); server != "" {
+		return registry.Owner{Kept: true, Server: server}
 	}
 	if n.set.ServerNames == qualified || n.blind {
 		return registry.Owner{Kept: true}

@@ -52,17 +52,19 @@ const (
 
 // Offers decides which server a prompt's name, a resource's URI or a template belongs to: to the
 // one that had it first, as long as its entry is in the settings. Of several names that fit one URI the
-// oldest counts. It is safe for concurrent use.
+// oldest counts. A prompt "server__…" belongs to that server. It is safe for concurrent use.
 type Offers struct {
-	opts Options
+	opts  Options
+	tools *Names
 
 	mu     sync.Mutex
 	loaded bool
 	holders
 }
 
-// NewOffers returns the names of prompts and resources in a project. It reads nothing before it is asked.
-func NewOffers(o Options) *Offers { return &Offers{opts: o} }
+// NewOffers returns the names of prompts and resources in the project of the tools' names. It reads nothing
+// before it is asked.
+func NewOffers(tools *Names) *Offers { return &Offers{opts: tools.opts, tools: tools} }
 
 // load reads the record. The caller holds mu.
 func (o *Offers) load() {
@@ -79,6 +81,12 @@ func (o *Offers) load() {
 // Owner returns the server to which a name belongs, and since when compared with other names; "" if
 // it belongs to none.
 func (o *Offers) Owner(name Offer) (server string, since int) {
+	o.tools.mu.Lock()
+	server = o.tools.keptFor(name.Prompt)
+	o.tools.mu.Unlock()
+	if server != "" {
+		return server, 0
+	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.load()

@@ -109,10 +109,9 @@ func isNamed(globs []registry.Entry, d *registry.Definition) bool {
 	return ok
 }
 
-// offersNothing reports whether neither clients without a profile nor those with one are offered any
-// tool of the registry, and built-in tools are among those that are left out.
+// offersNothing reports whether clients over HTTP are offered no tool of the registry, with a profile or without.
 func (o *options) offersNothing(reg *registry.Registry, set *settings.Settings) bool {
-	return !o.namesBuiltins.Load() && len(set.Profiles) == 0 && !slices.ContainsFunc(reg.Tools(), o.offers)
+	return o.overHTTP() && len(set.Profiles) == 0 && !slices.ContainsFunc(reg.Tools(), o.offers)
 }
 
 // reachable returns which tools other tools may reach, such as those of --expose search, or nil

@@ -168,7 +168,7 @@ func parseToken(words []string, has func(profile string) bool) (name string, t t
 	if err := checkTokenName(name); err != nil {
 		return "", t, err
 	}
-	if digits, hashed := strings.CutPrefix(words[1], hashPrefix); hashed {
+	if digits, hashed := strings.CutPrefix(strings.ToLower(words[1]), hashPrefix); hashed {
 		sum, err := hex.DecodeString(digits)
 		if err != nil || len(sum) != len(t.hash) {
 			return "", t, fmt.Errorf("the hash of %s must have %d hexadecimal digits", name, 2*len(t.hash))

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/provider/gemini"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/schema"
 )
@@ -222,21 +223,20 @@ func (r *restorer) possible(s, v *jsonx.Value, depth int) bool {
 	}
 	for name, value := range given {
 		if sub, err := r.refs.Resolve(r.refs.Get(properties, name)); err == nil &&
-			value.Is(jsonx.String) && !r.names(sub, value) {
+			kindOf(value)&(aNull|anArray|anObject) == 0 && !r.names(sub, value) {
 			return false
 		}
 	}
 	return true
 }
 
-// names reports whether a schema has no constants, or v is one of them.
+// names reports whether a schema lists no values, or v among them, as it is or as gemini declares it.
 func (r *restorer) names(s, v *jsonx.Value) bool {
 	if c := s.Get("const"); c != nil {
-		return c.IsText(v.Text())
+		return gemini.String(c) == gemini.String(v)
 	}
 	enum := s.Get("enum")
-	return !enum.Is(jsonx.Array) || !r.spend(len(enum.Items)) ||
-		slices.ContainsFunc(enum.Items, func(e *jsonx.Value) bool { return e.IsText(v.Text()) })
+	return !enum.Is(jsonx.Array) || r.declared(enum)[gemini.String(v)] != nil
 }
 
 // maxNesting limits the nesting of schemas for one position.

@@ -41,6 +41,8 @@ func TestRestoreValues(t *testing.T) {
 		"list or a string":         {obj + `"l":{"anyOf":[{"type":"array","items":{"type":"integer"}},{"type":"string"}]}}}`, `{"l":["1"]}`, `{"l":[1]}`},
 		"by a constant":            {obj + `"o":{"oneOf":[{"properties":{"k":{"const":"a"},"n":{"type":"integer"}}},{"properties":{"k":{"enum":["b"]},"n":{"type":"string"}}}]}}}`, `{"o":{"k":"a","n":"1"}}`, `{"o":{"k":"a","n":1}}`},
 		"by another constant":      {obj + `"o":{"oneOf":[{"properties":{"k":{"const":"a"},"n":{"type":"integer"}}},{"properties":{"k":{"enum":["b"]},"n":{"type":"string"}}}]}}}`, `{"o": {"k": "b", "n": "1"}}`, `{"o": {"k": "b", "n": "1"}}`},
+		"a constant and a number":  {obj + `"o":{"oneOf":[{"properties":{"k":{"const":"a"}}},{"properties":{"k":{"const":"b"},"n":{"enum":[1,2]}}}]}}}`, `{"o":{"k":"b","n":"1"}}`, `{"o":{"k":"b","n":1}}`},
+		"by a number":              {obj + `"o":{"oneOf":[{"properties":{"v":{"const":1},"l":{"type":"string"}}},{"properties":{"v":{"const":2},"l":{"type":"array"}}}]}}}`, `{"o":{"v":2,"l":"[]"}}`, `{"o":{"v":2,"l":[]}}`},
 		"by what is required":      {obj + `"o":{"anyOf":[{"properties":{"n":{"type":"integer"}}},{"properties":{"s":{"type":"string"}},"required":["s"]}]}}}`, `{"o":{"n":"1"}}`, `{"o":{"n":1}}`},
 		"no alternative fits":      {obj + `"o":{"anyOf":[{"properties":{"n":{"type":"integer"}},"required":["x"]},{"required":["y"]}]}}}`, `{"o": {"n": "1"}}`, `{"o": {"n": "1"}}`},
 		"tuple":                    {obj + `"t":{"prefixItems":[{"type":"integer"},{"type":"string"}],"items":{"type":"array"}}}}`, `{"t":["1","2","[3]"]}`, `{"t":[1,"2",[3]]}`},

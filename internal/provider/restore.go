@@ -119,11 +119,9 @@ func (r *restorer) optional(s, v *jsonx.Value, depth int) {
 		return
 	}
 	for _, keyword := range []string{"anyOf", "oneOf", "allOf"} {
-		if list := s.Get(keyword); list != nil {
-			for _, branch := range list.Items {
-				if keyword == "allOf" || r.possible(branch, v, depth) {
-					r.optional(branch, v, depth+1)
-				}
+		for _, branch := range s.Get(keyword).Elements() {
+			if keyword == "allOf" || r.possible(branch, v, depth) {
+				r.optional(branch, v, depth+1)
 			}
 		}
 	}
@@ -170,10 +168,8 @@ func (r *restorer) null(s, v *jsonx.Value, name string, depth int) (out verdict)
 	both := func(more verdict) {
 		out = verdict{out.refused || more.refused, out.allowed || more.allowed, out.required || more.required}
 	}
-	if all := s.Get("allOf"); all != nil {
-		for _, part := range all.Items {
-			both(r.null(part, v, name, depth+1))
-		}
+	for _, part := range s.Get("allOf").Elements() {
+		both(r.null(part, v, name, depth+1))
 	}
 	for _, keyword := range []string{"anyOf", "oneOf"} {
 		if list := s.Get(keyword); list != nil {
@@ -203,7 +199,7 @@ func (r *restorer) nullIn(list []*jsonx.Value, v *jsonx.Value, name string, dept
 }
 
 // possible reports whether an alternative may describe v, a list or an object: it allows the type,
-// v has every required member, and the constants match.
+// v has every required member, and members have values that are allowed or can be repaired.
 func (r *restorer) possible(s, v *jsonx.Value, depth int) bool {
 	if r.kinds(s, nil, depth)&kindOf(v) == 0 {
 		return false
@@ -221,9 +217,25 @@ func (r *restorer) possible(s, v *jsonx.Value, depth int) bool {
 			return false
 		}
 	}
-	for name, value := range given {
-		if sub, err := r.refs.Resolve(r.refs.Get(properties, name)); err == nil &&
-			kindOf(value)&(aNull|anArray|anObject) == 0 && !r.names(sub, value) {
+	for _, m := range v.Members {
+		sub, err := r.refs.Resolve(r.refs.Get(properties, m.Name))
+		kind := kindOf(m.Value)
+		if err != nil || kind == aNull || kind == anArray && len(m.Value.Items) == 0 {
+			continue
+		}
+		if kind != aString && r.kinds(sub, nil, 0)&kind == 0 ||
+			kind&(anArray|anObject) == 0 && !r.names(sub, m.Value) {
+			return false
+		}
+	}
+	fits := func(branch *jsonx.Value) bool { return r.possible(branch, v, depth+1) }
+	for _, keyword := range []string{"anyOf", "oneOf"} {
+		if list := s.Get(keyword); list != nil && !slices.ContainsFunc(list.Items, fits) {
+			return false
+		}
+	}
+	for _, part := range s.Get("allOf").Elements() {
+		if !fits(part) {
 			return false
 		}
 	}

@@ -192,11 +192,9 @@ func (r *restorer) listed(s, v *jsonx.Value, depth int) *jsonx.Value {
 		return c
 	}
 	for _, keyword := range []string{"anyOf", "oneOf", "allOf"} {
-		if list := s.Get(keyword); list != nil {
-			for _, branch := range list.Items {
-				if original := r.listed(branch, v, depth+1); original != nil {
-					return original
-				}
+		for _, branch := range s.Get(keyword).Elements() {
+			if original := r.listed(branch, v, depth+1); original != nil {
+				return original
 			}
 		}
 	}

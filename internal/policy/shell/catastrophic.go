@@ -28,23 +28,19 @@ func (l *location) ruins(name string, args []word) string {
 	case "cd", "pushd", "popd":
 		l.cd(name, args)
 	case "chmod", "chown", "chgrp", "chattr", "chcon", "setfacl", "rm":
-		letters := "R"
-		if name == "rm" {
-			letters = "rR"
-		}
-		if hasOption(args, letters, "--recursive") {
+		if tableOf(name).given("recursive", args) {
 			return l.ruined(name+" changes all of", operands(args))
 		}
 	case "mv":
 		from := operands(args)
-		if len(from) > 1 && !hasOption(args, "t", "--target-directory") {
+		if len(from) > 1 && !tableOf(name).given("target-directory", args) {
 			from = from[:len(from)-1]
 		}
 		if why := l.ruined("mv moves all of", from); why != "" {
 			return why
 		}
 	case "rsync":
-		if hasOption(args, "", "--del") {
+		if slices.ContainsFunc(args, func(w word) bool { return strings.HasPrefix(w.text, "--del") }) {
 			return l.ruined("rsync deletes in", lastOperand(args))
 		}
 	case "find", "gfind":
@@ -199,25 +195,6 @@ func (l *location) writesDisk(name string, args []word) string {
 		return name + " writes to the disk " + targets[i].text
 	}
 	return ""
-}
-
-// hasOption reports whether the arguments have an option with one of the letters,
-// alone or in a cluster, or with the long name, in full or abbreviated.
-func hasOption(args []word, letters, long string) bool {
-	for _, w := range args {
-		switch {
-		case w.text == "--":
-			return false
-		case strings.HasPrefix(w.text, "--"):
-			name, _, _ := strings.Cut(w.text, "=")
-			if len(name) > 2 && (strings.HasPrefix(long, name) || strings.HasPrefix(name, long)) {
-				return true
-			}
-		case strings.HasPrefix(w.text, "-") && strings.ContainsAny(w.text, letters):
-			return true
-		}
-	}
-	return false
 }
 
 // maxFunctions is the maximum number of functions that are analyzed.

@@ -129,9 +129,7 @@ func (c *Command) names(command string) Certainty {
 		return unknown
 	}
 	t := tableOf(programName(c.words[0].text))
-	args := t.splitCluster(c.words[1:])
-	// An option in another spelling must not hide the one that the rule names, with its value.
-	rest := max(restNamed(t, want[1:], args, false), restNamed(t, want[1:], args, true))
+	rest := restNamed(t.named(want[1:]), t.splitCluster(c.words[1:]))
 	if rest == No && t != nil && t.has("aliases") && t.mayBeAlias(c.words[1:]) {
 		rest = Maybe
 	}
@@ -201,59 +199,96 @@ func firstLetter(program string) byte {
 // anyRest ends the commands of other programs' rules: "git push:*" is what begins with "git push".
 const anyRest = ":*"
 
-// isWord reports whether a word of a command is the one that a rule names.
-func (t *table) isWord(word, want string) bool {
-	return word != "" && text.MatchNameFold(want, word) || t.isNameOf(word, want)
+// named is a word of a rule that denies or asks, behind the program.
+type named struct {
+	table  *table // of the program and the subcommands before it
+	text   string
+	option string // see [table.optionName]; "" if the word is no option
 }
 
-// hasOption reports whether a word has in it the option that a rule names: -f is in -uf, and --force in --force=x.
-func (t *table) hasOption(word, want string) bool {
-	name, option := strings.CutPrefix(want, "-")
-	switch {
-	case !option || name == "-" || word == "" || word[0] != '-':
-		return false
-	case len(name) == 1 && word[:min(2, len(word))] != "--" && (t == nil || !t.has("whole")):
-		return strings.Contains(word, name)
-	}
-	word, _, _ = strings.Cut(word, "=")
-	return strings.TrimLeft(word, "-") == strings.TrimLeft(name, "-")
-}
-
-// restNamed looks for the remaining words of a rule, in order, among the words of
-// a command. Each may be preceded by options, with or without values.
-func restNamed(t *table, want []string, words []word, anySpelling bool) Certainty {
-	sure := Yes
-	for _, w := range want {
-		at := -1
-		for i := range words {
-			certain := words[i].known || words[i].expanded
-			if !certain {
-				sure = Maybe
+// named returns the words of a rule, with a word for each option and for its value.
+func (t *table) named(words []string) (out []named) {
+	for _, w := range words {
+		sub := w
+		if option := strings.TrimSuffix(w, anyRest); len(option) > 1 && option[0] == '-' && option != "--" {
+			names, value := t.optionsIn(option)
+			sub = "-" + names[len(names)-1]
+			if t == nil {
+				names = names[len(names)-1:]
 			}
-			if t.isWord(words[i].text, w) || t.isWord(words[i].text, strings.TrimSuffix(w, anyRest)) ||
-				anySpelling && t.hasOption(words[i].text, w) {
-				at = i
-				break
+			for _, name := range names {
+				out = append(out, named{t, option, name})
 			}
-			// A word may begin with + as in cargo +nightly.
-			option := strings.HasPrefix(words[i].text, "-") || strings.HasPrefix(words[i].text, "+")
-			optionBefore := i > 0 && strings.HasPrefix(words[i-1].text, "-")
-			if certain && !option && !optionBefore && !strings.HasPrefix(w, "-") {
-				break
-			}
+			w = value
 		}
-		if at < 0 {
-			if sure == Maybe {
-				return Maybe
+		if w != "" {
+			out = append(out, named{table: t, text: w})
+		}
+		if t != nil && hasKey(t.subs, sub) {
+			t = tables.Get().table[t.subs[sub]]()
+		}
+	}
+	return out
+}
+
+// isWord reports whether a word of a command is the one that a rule names.
+func (n named) isWord(word string) bool {
+	return word != "" && (text.MatchNameFold(n.text, word) ||
+		text.MatchNameFold(strings.TrimSuffix(n.text, anyRest), word)) || n.table.isNameOf(word, n.text)
+}
+
+// restNamed looks for the remaining words of a rule, in order, among the words of a command. Each
+// may be preceded by options, with or without values. The options of a rule may be anywhere.
+func restNamed(want []named, words []word) Certainty {
+	found, unsure, sub := Yes, false, 0
+	from := make([]bool, len(words)+1)     // where the words of the rule so far end
+	attached := make([]bool, len(words)+1) // where they end with the next, a value in the word of its option
+	from[0] = true
+	for k, w := range want {
+		if k > 0 && w.table != want[k-1].table {
+			sub = slices.Index(from, true)
+		}
+		to, open := attached, false
+		found, attached = No, make([]bool, len(words)+1)
+		if slices.Contains(to, true) {
+			found = Yes
+		}
+		for i, a := range words {
+			open = open || from[i]
+			certain := a.known || a.expanded
+			unsure = unsure || open && !certain
+			var names []string
+			var value string
+			switch {
+			case w.option == "":
+			case i < sub: // an option of the program
+				names, value = want[0].table.optionsIn(a.text)
+			default:
+				names, value = w.table.optionsIn(a.text)
 			}
+			if slices.Contains(names, w.option) || open && w.isWord(a.text) {
+				to[i+1], found = true, max(found, Maybe)
+				if certain {
+					found = Yes
+				}
+				attached[i+1] = k+1 < len(want) && want[k+1].option == "" &&
+					want[k+1].isWord(strings.TrimPrefix(value, "="))
+			}
+			to[i] = to[i] || w.option != "" && from[i]
+			// A word may begin with + as in cargo +nightly.
+			option := strings.HasPrefix(a.text, "-") || strings.HasPrefix(a.text, "+")
+			optionBefore := i > 0 && strings.HasPrefix(words[i-1].text, "-")
+			open = open && (!certain || option || optionBefore || strings.HasPrefix(w.text, "-"))
+		}
+		switch {
+		case found == No && unsure:
+			return Maybe
+		case found == No:
 			return No
 		}
-		if words[at].known || words[at].expanded {
-			sure = Yes
-		}
-		words = words[at+1:]
+		from, unsure = to, unsure && found != Yes
 	}
-	return sure
+	return found
 }
 
 // globs reports whether the word is a glob that matches the name of the program.

@@ -57,15 +57,10 @@ func isOfOther(name string) bool { return len(name) > 1 && name[0] == '~' && nam
 // changes adds the files that well-known programs change although they have no harmless
 // arguments.
 func (r *runs) changes(name string, args []word) {
-	flag := func(flags ...string) bool {
-		return slices.ContainsFunc(args, func(w word) bool {
-			return slices.ContainsFunc(flags, func(flag string) bool { return strings.HasPrefix(w.text, flag) })
-		})
-	}
-	files := operands(args)
+	files, t := operands(args), tableOf(name)
 	switch name {
 	case "find", "gfind":
-		if flag("-delete") {
+		if t.given("delete", args) {
 			r.deletes(args)
 		}
 		return
@@ -75,24 +70,17 @@ func (r *runs) changes(name string, args []word) {
 		}
 		return
 	case "truncate", "shred", "rm", "rmdir", "unlink":
-	case "sed", "gsed":
-		if !flag("-i", "--in-place", "-ni", "-Ei", "-ri", "-si", "-zi") {
+	case "sed", "gsed", "perl", "ruby":
+		if !t.given("in-place", args) {
 			return
 		}
-		if len(files) > 1 && !flag("-e", "--expression", "-f", "--file") {
+		if len(files) > 1 && t.has("script") && !t.given("expression", args) && !t.given("file", args) {
 			files = files[1:] // behind the script
 		}
-	case "perl", "ruby":
-		if !flag("-i", "-pi", "-ni", "-0pi", "-lpi", "-lni") {
-			return
-		}
 	case "install":
-		for i, w := range args {
-			if value, ok := strings.CutPrefix(w.text, "--target-directory="); ok {
-				w.text = value
-				files = append(files, w)
-			} else if w.text == "-t" && i+1 < len(args) {
-				files = append(files, args[i+1])
+		for _, x := range t.readArgs(args, false).options {
+			if t.optionName(x.name) == "target-directory" && x.value.text != "" {
+				files = append(files, x.value)
 			}
 		}
 	case "dd":
@@ -112,7 +100,7 @@ func (r *runs) changes(name string, args []word) {
 			w.known = false // find and xargs replace it
 		}
 		r.written(w)
-		if name == "rm" && hasOption(args, "rR", "--recursive") {
+		if name == "rm" && t.given("recursive", args) {
 			r.trees = append(r.trees, w.text)
 		}
 	}

@@ -61,6 +61,7 @@ const (
 	kindSilent  = '~'
 	kindBars    = '^'
 	kindCode    = '*'
+	kindNames   = '%'
 )
 
 //go:embed tables.txt
@@ -169,7 +170,7 @@ func (t *table) addTokens(lines map[string]string, text string) {
 		case token[0] == '$':
 			t.addTokens(lines, lines[token])
 		default:
-			end := strings.IndexAny(token, "=?!~^*")
+			end := strings.IndexAny(token, "=?!~^*%")
 			if end < 0 {
 				end = len(token)
 			}
@@ -184,8 +185,14 @@ func (t *table) addTokens(lines map[string]string, text string) {
 			if rest != "" {
 				o.kind = rest[0]
 			}
-			for name := range strings.SplitSeq(names, ",") {
-				t.option(name, o)
+			for same := range strings.SplitSeq(names, ",") {
+				last := same[strings.LastIndexByte(same, '/')+1:]
+				for name := range strings.SplitSeq(same, "/") {
+					if o.kind != kindNames {
+						t.option(name, o)
+					}
+					t.names[t.spelled(name)] = t.spelled(last)
+				}
 			}
 		}
 	}
@@ -210,6 +217,58 @@ func (t *table) spelled(name string) string {
 		return "-" + strings.TrimLeft(name, "-")
 	}
 	return name
+}
+
+// optionName returns an option without dashes, in full, and of several names the last. The table may be nil.
+func (t *table) optionName(name string) string {
+	for ; t != nil; t = t.parent {
+		name = t.spelled(name)
+		of, ok := t.names[name]
+		for full, other := range t.names {
+			if !ok && len(name) > 3 && strings.HasPrefix(full, name) {
+				of = max(of, other)
+			}
+		}
+		if of != "" {
+			name = of
+			break
+		}
+	}
+	return strings.TrimLeft(name, "-")
+}
+
+// given reports whether an option is among the arguments, in any spelling.
+func (t *table) given(option string, args []word) bool {
+	return slices.ContainsFunc(args, func(w word) bool {
+		names, _ := t.optionsIn(w.text)
+		return slices.Contains(names, option)
+	})
+}
+
+// optionsIn returns the names of the options in a word, and the value or subcommand attached to the last. Without
+// a table, the last is the whole word.
+func (t *table) optionsIn(word string) (names []string, value string) {
+	if word == "" || strings.IndexByte("-+:", word[0]) < 0 {
+		return nil, ""
+	}
+	name, value, _ := strings.Cut(word, "=")
+	switch {
+	case word[0] != '-':
+		return []string{t.optionName(word[:1])}, ""
+	case strings.HasPrefix(word, "--") || t != nil && t.has("whole"):
+		return []string{t.optionName(name)}, value
+	}
+	for i := 1; i < len(word); i++ {
+		letter := "-" + word[i:i+1]
+		names = append(names, t.optionName(letter))
+		if t != nil && letter != "--" && (t.options[letter].arity == oneValue || hasKey(t.subs, letter)) {
+			return names, word[i+1:]
+		}
+	}
+	if t == nil {
+		names = append(names, t.optionName(name))
+	}
+	return names, ""
 }
 
 func (t *table) has(attr string) bool {
@@ -323,24 +382,22 @@ func (t *table) splitCluster(args []word) []word {
 	}
 	for i := 0; i < len(args) && strings.HasPrefix(args[i].text, "-") && !strings.HasPrefix(args[i].text, "--"); i++ {
 		text := args[i].text
-		for j := 1; j < len(text); j++ {
-			name := "-" + text[j:j+1]
-			if name != "--" && hasKey(t.subs, name) {
-				out := slices.Clone(args[:i])
-				for _, part := range []string{strings.TrimSuffix(text[:j], "-"), name, text[j+1:]} {
-					if part != "" {
-						out = append(out, word{text: part, known: args[i].known})
-					}
-				}
-				return append(out, args[i+1:]...)
+		_, value := t.optionsIn(text)
+		end := len(text) - len(value)
+		last := "-" + text[max(1, end-1):end]
+		if !hasKey(t.subs, last) {
+			if value == "" && t.options[last].arity == oneValue {
+				i++
 			}
-			if t.options[name].arity == oneValue {
-				if j+1 == len(text) {
-					i++
-				}
-				break
+			continue
+		}
+		out := slices.Clone(args[:i])
+		for _, part := range []string{text[:end-1], last, value} {
+			if part != "-" && part != "" {
+				out = append(out, word{text: part, known: args[i].known})
 			}
 		}
+		return append(out, args[i+1:]...)
 	}
 	return args
 }

@@ -10,7 +10,7 @@ import (
 // known kind, and no table is there twice: a mistyped line could allow more than it
 // says.
 func TestTablesAreWellFormed(t *testing.T) {
-	option := regexp.MustCompile(`^(-|--?[A-Za-z0-9#][A-Za-z0-9._-]*)(,(-|--?[A-Za-z0-9#][A-Za-z0-9._-]*))*(==|[=?])?[#@lhfsc>.|$:!~^*-]?$`)
+	option := regexp.MustCompile(`^(-|--?[A-Za-z0-9#][A-Za-z0-9._-]*)([,/](-|[+:]|--?[A-Za-z0-9#][A-Za-z0-9._-]*))*(==|[=?])?[#@lhfsc>.|$:!~^*%-]?$`)
 	attribute := regexp.MustCompile(`^@(any|named=[a-z]+|safe|deny|whole|operands|lead|stdin|prefix|versions|local|writes|exec|wraps|passes|runs|package|aliases|plus|folder|vague|assigns|joins|shell|extra|writes=(all|last|moved)|max=[0-9]|skip=[0-9]+|script=(sed|awk)|into=-C(,--[a-z]+)?|(ops|first|alias)=\S+)$`)
 	for path, line := range tables.Get().lines {
 		if path == "$variables" || path == "$local" {
@@ -72,6 +72,9 @@ func TestTableOptions(t *testing.T) {
 		"pytest --cov-report=xml:../x":     "the value of pytest --cov-report is not known to be harmless",
 		"pytest --cov-report=xml:.envrc":   "the value of pytest --cov-report is not known to be harmless",
 		"uniq a b":                         "uniq is known with 1 operands at most",
+		"git push origin +main":            "the operand +main of git push is not known to be harmless",
+		"git push origin :main":            "the operand :main of git push is not known to be harmless",
+		"git push origin a:b":              "",
 		"git push elsewhere":               "the operand elsewhere of git push is not known to be harmless",
 		"git log --format=x --":            "",
 		"sed 'e x' f":                      "the sed script may run commands or write files",
@@ -89,5 +92,34 @@ func TestTableOptions(t *testing.T) {
 		if why != want {
 			t.Errorf("%s: %q, want %q", line, why, want)
 		}
+	}
+}
+
+// A rule that denies a spelling of an option denies the others, and one that allows it covers the option alone.
+func TestSpellingsOfOptions(t *testing.T) {
+	pairs := 0
+	for path := range tables.Get().lines {
+		if path[0] == '$' {
+			continue
+		}
+		table := tables.Get().table[path]()
+		for a := range table.names {
+			for b := range table.names {
+				if !strings.HasPrefix(a, "-") || !strings.ContainsAny(b, "-+:") || a == b || table.optionName(a) != table.optionName(b) {
+					continue
+				}
+				pairs++
+				c := Read(Bash, path+" "+b+" x", "").Commands[0]
+				if got := c.Names(path + " " + a); got != Yes {
+					t.Errorf("%s %s x names %s: %d", path, b, a, got)
+				}
+				if c.Begins(path+" "+a, false) {
+					t.Errorf("%s %s x begins with %s", path, b, a)
+				}
+			}
+		}
+	}
+	if pairs < 1000 {
+		t.Errorf("%d pairs", pairs)
 	}
 }

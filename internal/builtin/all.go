@@ -301,7 +301,7 @@ func (f *Files) Read(call registry.Call, pointer, name string, limit int64) (med
 	}
 	if call.Paths != nil && !slices.Contains(call.Paths, rel) {
 		return "", nil, registry.Invalid(call.Tool, pointer,
-			"%q has come to refer to another file than the one that was decided about", name)
+			"%q now refers to a file other than the one that was decided about", name)
 	}
 	if data, _, err = f.workspace.ReadFile(rel, limit); err != nil {
 		return "", nil, registry.Invalid(call.Tool, pointer, "%s", f.workspace.Explain(rel, name, err, call.Hides))

@@ -181,7 +181,7 @@ type translation struct {
 func (t translation) fixed(s string) (string, error) {
 	v, err := t.value(s)
 	if err == nil && len(v.Variables) > 0 {
-		err = refuse("%s depends on values of the person", text.Quote(s))
+		err = refuse("%s depends on values that the user gives", text.Quote(s))
 	}
 	return v.Value, err
 }

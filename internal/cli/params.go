@@ -109,7 +109,7 @@ func (o *IO) Unread(err error, p *ParamsOptions, argv []string) error {
 		return err
 	}
 	return &registry.Failure{Text: err.Error(), Cause: err,
-		Help: "stdin was not read, because the params were given otherwise; --params-file - reads it, and arguments override what it has"}
+		Help: "stdin was not read, because the params were given otherwise; --params-file - reads it, and arguments override its values"}
 }
 
 // baseParams reads the JSON that arguments override; given is false if there is

@@ -197,7 +197,7 @@ func (r *compositeReader) read(ctx context.Context) *composite {
 	case c.file == "" && !present(o["steps"]):
 		r.fail("", `missing property "steps"`, "a composite has steps or a script")
 	case c.file != "" && (present(o["steps"]) || present(o["result"])):
-		r.fail("/script", "script cannot be used together with steps and result", "remove one of them")
+		r.fail("/script", "script cannot be used with steps and result", "remove one of them")
 	case c.file != "":
 		c.script = r.script(c.file)
 	}

@@ -412,7 +412,7 @@ func (t *Tasks) Find(prefix string) (Task, *mcpclient.Source, error) {
 	}
 	if len(on) != 1 || !bytes.Equal(on[0].Identity(), task.Identity) {
 		return task, nil, &settings.InputError{
-			Err: fmt.Errorf("the server %q of the task is not the one in the settings any more", task.Server),
+			Err: fmt.Errorf("server %q of the settings is not the one that has the task", task.Server),
 		}
 	}
 	return task, on[0], nil

@@ -202,7 +202,7 @@ func (q *requester) follow(ctx context.Context, sess *session, r *request, t *ta
 			return nil, err
 		}
 		if t, err = readTask(raw, legacy); err == nil && t.id != id {
-			err = errors.New("the server answered with another task than it was asked for")
+			err = errors.New("the server answered with a task other than the one it was asked for")
 		}
 		if err != nil {
 			return nil, &ask.InputError{Reason: err.Error()}

@@ -275,7 +275,7 @@ func (s *Source) part(ctx context.Context, c *client, address string) (*part, er
 	}
 	u, err := url.Parse(address)
 	if err != nil || webaddr.Origin(u) != webaddr.Origin(own) || u.User != nil {
-		return nil, errors.New("it is on another host than the document")
+		return nil, errors.New("it is on a host other than that of the document")
 	}
 	return s.download(ctx, c, address, fileFact{})
 }

@@ -26,7 +26,7 @@ func (s *Server) Measure(ctx context.Context, to Numbers) {
 	measure(to, "toolreg_calls_running", "Calls that run.", s.calls.running.Counts(), s.calls.label)
 	measure(to, "toolreg_questions_open",
 		"Questions to people that wait for an answer.", s.asked.Counts(), s.calls.label)
-	measure(to, "toolreg_sessions", "Sessions of clients, which revisions from 2026-07-28 on have none of.",
+	measure(to, "toolreg_sessions", "Sessions of clients; clients of revision 2026-07-28 and later have none.",
 		s.sessions.Counts(), s.calls.label)
 	s.calls.mu.Lock()
 	ended := maps.Clone(s.calls.ended)

@@ -50,7 +50,7 @@ Exit codes: 0, 1 (the log cannot be read), 2.`,
 		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if o.html != "" && (e.IO.JSON || cmd.Flags().Changed("by")) {
-				return cli.Usage("--html cannot be combined with --json or --by",
+				return cli.Usage("--html cannot be used with --json or --by",
 					"the page counts by tool, server and client")
 			}
 			return runStats(cmd.Context(), e, o)

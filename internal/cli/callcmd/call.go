@@ -116,7 +116,7 @@ func run(ctx context.Context, e *cli.Env, o *options, name string, argv []string
 		return cli.Usage("--raw and --json cannot be used together", "remove one of them")
 	}
 	if o.stream && (o.raw || o.outputDir != "") {
-		return cli.Usage("--stream cannot be combined with --raw or --output", "remove one of them")
+		return cli.Usage("--stream cannot be used with --raw or --output", "remove one of them")
 	}
 	_, err := imageProtocol(e.Config, o.images, "")
 	if err := errors.Join(o.Check(), err); err != nil {

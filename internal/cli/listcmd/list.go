@@ -69,7 +69,7 @@ failed, or with --strict any source).`,
 			}
 			if o.html != "" {
 				if len(argv) > 0 || o.costs.wanted {
-					return cli.Usage("--html cannot be combined with a tool or --cost",
+					return cli.Usage("--html cannot be used with a tool or --cost",
 						"the page has every tool with its cost")
 				}
 				return runHTML(cmd.Context(), e, o)

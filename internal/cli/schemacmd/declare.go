@@ -186,13 +186,13 @@ declare search_tools, describe_tools and call_tool instead, which toolreg call
 answers in every form. If all tools fit, --defer auto changes nothing.
 `
 
-// checkDefer returns an error for flags that cannot be combined with --defer.
+// checkDefer returns an error for flags that cannot be used with --defer.
 func (o *options) checkDefer() error {
 	switch err := o.Deferral.Check(); {
 	case err != nil, !o.Deferral.On():
 		return err
 	case o.lint, o.explain:
-		return cli.Usage("--defer cannot be used together with --lint or --explain",
+		return cli.Usage("--defer cannot be used with --lint or --explain",
 			"they apply to the declarations of all tools; remove --defer")
 	case o.Encode.GeminiParameters:
 		return cli.Usage("--defer and --gemini-parameters cannot be used together",

@@ -32,7 +32,7 @@ func (o *options) useOAuth(e *cli.Env, set settings.ServeOAuth) error {
 		at = cmp.Or(at, set.Scopes[0].Origin)
 	}
 	if o.tokenFile != "" || o.noAuth {
-		return cli.Usage(fmt.Sprintf("%s: serve.oauth cannot be used together with --token-file or --no-auth", at),
+		return cli.Usage(fmt.Sprintf("%s: serve.oauth cannot be used with --token-file or --no-auth", at),
 			"leave out the flag, or remove serve.oauth")
 	}
 	oauth, err := auth.NewOAuth(set, func(err error) {

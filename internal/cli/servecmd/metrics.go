@@ -54,7 +54,7 @@ func (o *options) serveMetrics(ctx context.Context, e *cli.Env,
 	e.IO.Announce("metrics at http://%s/metrics", listener.Addr())
 	go func() {
 		if err := hs.Serve(listener); err != nil && !errors.Is(err, http.ErrServerClosed) {
-			e.IO.Log.Warn("metrics are not served any more", "err", err)
+			e.IO.Log.Warn("metrics are no longer served", "err", err)
 		}
 	}()
 	return func() { _ = hs.Close() }, nil

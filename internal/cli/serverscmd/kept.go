@@ -127,7 +127,7 @@ func runStart(ctx context.Context, e *cli.Env, names []string, again bool) error
 		if info.Kept.PID != 0 {
 			running = fmt.Sprintf("runs (PID %d)", info.Kept.PID)
 		}
-		e.IO.Notef("server %q %s; it stops when it was unused for %s",
+		e.IO.Notef("server %q %s; it stops once it has been idle for %s",
 			info.Name, running, s.Settings.KeepOf(entry).Round(time.Millisecond))
 	}
 	return e.IO.Report(map[string][]mcpclient.Info{"servers": infos})

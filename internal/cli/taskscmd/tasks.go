@@ -163,10 +163,10 @@ func forgotten(ctx context.Context, s *engine.Session, task engine.Task, err err
 		return err
 	}
 	if ended {
-		return engine.NoTask("server %q has ended since the call, and the task with it, so it was forgotten (a kept server ends when it is unused for the time in mcpServers.%s.keep)",
+		return engine.NoTask("server %q has ended since the call, and the task with it, so it was forgotten (a kept server ends when it has been idle for the time in mcpServers.%s.keep)",
 			task.Server, task.Server)
 	}
-	return engine.NoTask("server %q does not know the task any more, so it was forgotten", task.Server)
+	return engine.NoTask("server %q no longer knows the task, so it was forgotten", task.Server)
 }
 
 func cancelTask(ctx context.Context, e *cli.Env, id string) error {

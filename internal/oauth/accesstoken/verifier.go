@@ -190,7 +190,7 @@ func (v *Verifier) Verify(ctx context.Context, token string, more ...string) (To
 func (v *Verifier) verify(ctx context.Context, token string, more []string) (Token, error) {
 	signed, err := jose.ParseSignedCompact(token, []jose.SignatureAlgorithm{jose.RS256, jose.ES256, jose.EdDSA})
 	if _, other := errors.AsType[*jose.ErrUnexpectedSignatureAlgorithm](err); other {
-		return Token{}, invalid("the token is signed with another algorithm than RS256, ES256 and EdDSA")
+		return Token{}, invalid("the token is signed with an algorithm other than RS256, ES256 and EdDSA")
 	}
 	if err != nil || len(signed.Signatures) != 1 {
 		return Token{}, invalid("the token is not a JSON Web Token that is signed")
@@ -230,7 +230,7 @@ func checkHeader(h jose.Header) error {
 	typ, ok := h.ExtraHeaders[jose.HeaderType]
 	name, _ := typ.(string)
 	if ok && !slices.Contains([]string{"jwt", "at+jwt", "application/at+jwt"}, strings.ToLower(name)) {
-		return invalid("the token has the type of something else than an access token")
+		return invalid("the token says that it is something other than an access token")
 	}
 	return nil
 }

@@ -148,8 +148,8 @@ func TestMistakesHavePositions(t *testing.T) {
 		{"hooks", "s.yaml", "hooks:\n  afterCall:\n  - command: []\n  - {command: ['', x]}\n  - {command: x, timeout: 0}\n  - {command: x, timeout: 2h, tools: [a]}\n  - {command: x, timeout: 1h}\n", []string{
 			"s.yaml:3:5: hooks.afterCall[0].command is empty (give it a value or remove it)",
 			"s.yaml:4:16: hooks.afterCall[1].command: the program's name is empty",
-			"s.yaml:5:27: hooks.afterCall[2].timeout: must be a time of more than 0, at most 1h (such as 5s)",
-			"s.yaml:6:27: hooks.afterCall[3].timeout: must be a time of more than 0, at most 1h (such as 5s)",
+			"s.yaml:5:27: hooks.afterCall[2].timeout: must be a duration of more than 0, at most 1h (such as 5s)",
+			"s.yaml:6:27: hooks.afterCall[3].timeout: must be a duration of more than 0, at most 1h (such as 5s)",
 		}},
 		{"group that is not an object", "s.yaml", "tools: [a]\n", []string{"s.yaml:1:8: tools: expected an object, got list"}},
 	}

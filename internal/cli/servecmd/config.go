@@ -151,6 +151,9 @@ func (o *options) printEntry(e *cli.Env, c clientConfig, args []string, set sett
 	}
 	text := strings.NewReplacer("URL", jsonx.Quote(url), "HEADERS", headers, "COMMAND", jsonx.Quote(command),
 		"ARGS", quoteAll(args), "ALL", quoteAll(append([]string{command}, args...))).Replace(entry)
+	if e.IO.JQ != nil && !strings.HasPrefix(text, "{") {
+		return cli.Usage("--jq cannot be used with "+c.name+", whose settings are TOML", "")
+	}
 	e.IO.Notef("add this to %s", file)
 	switch {
 	case login:
@@ -161,6 +164,9 @@ func (o *options) printEntry(e *cli.Env, c clientConfig, args []string, set sett
 	case o.http != "":
 		e.IO.Notef("the token of the server is expected in the variable TOOLREG_TOKEN; it is started with %s",
 			cli.QuoteWords(append([]string{command}, args...)))
+	}
+	if e.IO.JQ != nil {
+		return e.IO.PrintFiltered([]byte(text))
 	}
 	_, err := io.WriteString(e.IO.Out, text+"\n")
 	return err
@@ -174,7 +180,7 @@ func quoteAll(words []string) string {
 	return "[" + strings.Join(quoted, ",") + "]"
 }
 
-// givenFlags returns the flags of the command line, with absolute paths, except --print-config.
+// givenFlags returns the flags of the command line that serve needs, with absolute paths.
 func givenFlags(config *cli.Config, flags *pflag.FlagSet) (args []string, err error) {
 	flags.Visit(func(f *pflag.Flag) {
 		values := []string{f.Value.String()}
@@ -183,7 +189,7 @@ func givenFlags(config *cli.Config, flags *pflag.FlagSet) (args []string, err er
 		}
 		for _, value := range values {
 			switch {
-			case f.Name == "print-config":
+			case f.Name == "print-config" || f.Name == "json" || f.Name == "jq":
 			case f.Name == "settings" && value == "-":
 				err = cli.Usage("--settings - cannot be part of an entry", "name a file")
 			case f.Name == "settings" || f.Name == "root" || f.Name == "token-file":

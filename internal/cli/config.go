@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -26,6 +27,7 @@ import (
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/document"
 	"github.com/toolreg/toolreg/internal/state"
+	"github.com/toolreg/toolreg/internal/text"
 	"github.com/toolreg/toolreg/internal/trust"
 	"github.com/toolreg/toolreg/internal/ui"
 )
@@ -167,12 +169,20 @@ func (c *Config) ReadFile(ctx context.Context, name string, max int64) ([]byte, 
 	return ui.UntilDone(ctx, func() ([]byte, error) {
 		f, err := os.Open(c.Absolute(name))
 		if err != nil {
-			return nil, err
+			return nil, named(name, err)
 		}
 		defer f.Close()
 		data, err := io.ReadAll(io.LimitReader(f, max+1))
-		return limited(data, err, name, max)
+		return limited(data, named(name, err), name, max)
 	})
+}
+
+// named returns an error of package os with the name of a file as the user wrote it.
+func named(name string, err error) error {
+	if err != nil {
+		err = fmt.Errorf("%s: %w", name, text.Cause(err))
+	}
+	return err
 }
 
 func limited(data []byte, err error, name string, max int64) ([]byte, error) {
@@ -188,20 +198,20 @@ func (c *Config) WriteFile(root, name string, content []byte) error {
 	file := c.Absolute(name)
 	folder, inside, err := c.folder(root, file)
 	if err != nil {
-		return err
+		return named(name, err)
 	}
 	defer folder.Close()
 	if !inside {
-		return os.WriteFile(file, content, 0o666)
+		return named(name, os.WriteFile(file, content, 0o666))
 	}
-	if err := atomicfile.Write(folder, filepath.Base(file), content, atomicfile.Options{}); err != nil {
-		return fmt.Errorf("writing %s: %w", file, err)
-	}
-	return nil
+	return named(name, atomicfile.Write(folder, filepath.Base(file), content, atomicfile.Options{}))
 }
 
 // folder opens the folder of a file; inside reports whether it is in the project at root.
 func (c *Config) folder(root, file string) (folder *os.Root, inside bool, err error) {
+	if info, err := os.Lstat(file); err == nil && info.IsDir() {
+		return nil, false, syscall.EISDIR
+	}
 	if !trust.Within(file, root) { // the working directory may be spelled otherwise
 		root, file = trust.Real(root), filepath.Join(trust.Real(filepath.Dir(file)), filepath.Base(file))
 	}

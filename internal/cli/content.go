@@ -76,15 +76,23 @@ func PartText(c registry.Content) string {
 	return fmt.Sprintf("[%s, %d bytes; --output DIR saves it, --raw writes it]", strings.Join(words, " "), len(c.Data))
 }
 
+// OpenOutput opens the folder of --output, which is created if it does not exist.
+func OpenOutput(dir string) (root *os.Root, err error) {
+	if err = os.MkdirAll(dir, 0o777); err == nil {
+		root, err = os.OpenRoot(dir)
+	}
+	if err != nil {
+		return nil, &UsageError{Err: fmt.Errorf("--output: %w", named(dir, err)), Hint: "name a folder that can be created"}
+	}
+	return root, nil
+}
+
 // SaveParts writes every image, audio and resource part to a file in dir, replaces the
 // part by the path of the file, and returns the number of saved parts.
 func SaveParts(dir, tool string, parts []registry.Content) (saved int, err error) {
-	if err := os.MkdirAll(dir, 0o777); err != nil {
-		return 0, &UsageError{Err: fmt.Errorf("--output: %w", err)}
-	}
-	root, err := os.OpenRoot(dir)
+	root, err := OpenOutput(dir)
 	if err != nil {
-		return 0, &UsageError{Err: fmt.Errorf("--output: %w", err)}
+		return 0, err
 	}
 	defer root.Close()
 	for i := range parts {

@@ -2,9 +2,11 @@ package cli
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"github.com/toolreg/toolreg/internal/state"
 )
 
@@ -44,6 +46,9 @@ func newEnv(version string, s Streams, environ []string) *Env {
 
 // prepare reads the global flags and their variables without opening any file.
 func (e *Env) prepare(cmd *cobra.Command) error {
+	if err := checkEmpty(cmd.Flags()); err != nil {
+		return err
+	}
 	if err := e.Config.follow(cmd); err != nil {
 		return err
 	}
@@ -56,4 +61,21 @@ func (e *Env) prepare(cmd *cobra.Command) error {
 	}
 	e.IO.live()
 	return nil
+}
+
+// checkEmpty returns an error for a flag with an empty value, such as an unset variable of a shell. It does
+// not mean the default: without its --replay or --profile a command would do more than was asked for.
+func checkEmpty(flags *pflag.FlagSet) (err error) {
+	flags.Visit(func(f *pflag.Flag) {
+		values := []string{f.Value.String()}
+		if list, ok := f.Value.(pflag.SliceValue); ok {
+			values = list.GetSlice()
+		} else if f.Value.Type() != "string" || f.Name == "params" || f.Name == "description" {
+			return
+		}
+		if len(values) == 0 || slices.Contains(values, "") {
+			err = Usage("--"+f.Name+" is empty", "give it a value, or leave it out")
+		}
+	})
+	return err
 }

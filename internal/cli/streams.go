@@ -19,6 +19,7 @@ import (
 	"github.com/toolreg/toolreg/internal/expand"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/text"
 	"github.com/toolreg/toolreg/internal/ui"
 )
 
@@ -222,7 +223,7 @@ func (p *pipeWriter) Write(b []byte) (int, error) {
 		return len(b), nil
 	}
 	if err != nil {
-		err = fmt.Errorf("writing the result: %w", err)
+		err = fmt.Errorf("writing the result: %w", text.Cause(err))
 		if p.err == nil {
 			p.err = err
 		}

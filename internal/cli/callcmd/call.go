@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 
 	"github.com/spf13/cobra"
 
@@ -152,9 +151,11 @@ func call(ctx context.Context, e *cli.Env, s *engine.Session, o *options, name s
 		return err
 	}
 	if o.outputDir != "" { // before the tool runs, or its result would be lost
-		if err := os.MkdirAll(o.outputDir, 0o777); err != nil {
-			return &cli.UsageError{Err: fmt.Errorf("--output: %w", err), Hint: "name a folder that can be created"}
+		folder, err := cli.OpenOutput(o.outputDir)
+		if err != nil {
+			return err
 		}
+		folder.Close()
 	}
 	images, err := imageProtocol(e.Config, o.images, s.Settings.Images)
 	if err != nil {

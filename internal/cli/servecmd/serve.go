@@ -61,9 +61,6 @@ Exit codes: 0, 1, 2, 3 (no such server), 143.`,
   toolreg serve --expose search --always 'read_*'`,
 		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if cmd.Flags().Changed("token-file") && o.tokenFile == "" {
-				return &cli.UsageError{Err: errors.New("--token-file: the name of the file is empty")}
-			}
 			if err := o.checkFlags(); err != nil {
 				return err
 			}

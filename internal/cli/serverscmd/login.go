@@ -62,7 +62,7 @@ server failed), 124, 130.`,
 			return runLogin(cmd.Context(), e, o, argv[0])
 		},
 	}
-	clientFlag(cmd, &o.forClient, "log in the client of serve with this `name`, instead of yourself")
+	cmd.Flags().StringVar(&o.forClient, "client", "", "log in the client of serve with this `name`, instead of yourself")
 	cmd.Flags().BoolVar(&o.noBrowser, "no-browser", false, "print the URL instead of opening a browser")
 	cmd.Flags().StringArrayVar(&o.scopes, "scope", nil,
 		"request this `scope` instead of those of the server and settings (repeatable)")
@@ -346,17 +346,6 @@ func (l *login) readLine(ctx context.Context) (string, error) {
 			err = nil
 		}
 		return text, err
-	})
-}
-
-// clientFlag adds --client, whose name is stored in client.
-func clientFlag(cmd *cobra.Command, client *string, usage string) {
-	cmd.Flags().Func("client", usage, func(name string) error {
-		if name == "" { // such as an unset variable of a shell; it does not mean yourself
-			return errors.New("the name is empty")
-		}
-		*client = name
-		return nil
 	})
 }
 

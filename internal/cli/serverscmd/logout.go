@@ -44,7 +44,7 @@ Exit codes: 0 (also if there was no login), 1 (one remains), 2, 3 (no such serve
 			return runLogout(cmd.Context(), e, argv, o.client)
 		},
 	}
-	clientFlag(cmd, &o.client, "log out the client of serve with this `name`, instead of yourself")
+	cmd.Flags().StringVar(&o.client, "client", "", "log out the client of serve with this `name`, instead of yourself")
 	cmd.Flags().BoolVar(&o.all, "all", false, "end every login")
 	return cmd
 }

@@ -185,12 +185,9 @@ func saveReading(output, uri string, contents []registry.Content) ([]string, err
 		}
 		return saveFile(output, contents)
 	}
-	if err := os.MkdirAll(output, 0o777); err != nil {
-		return nil, &cli.UsageError{Err: fmt.Errorf("--output: %w", err)}
-	}
-	root, err := os.OpenRoot(output)
+	root, err := cli.OpenOutput(output)
 	if err != nil {
-		return nil, &cli.UsageError{Err: fmt.Errorf("--output: %w", err)}
+		return nil, err
 	}
 	defer root.Close()
 	var saved []string

@@ -192,6 +192,7 @@ type Result struct {
 	Summary       string        // one line for a person
 	Content       []Content     // for the model
 	Display       Display       // for a person; if zero, Content is shown
+	Notes         []string      // of toolreg for a person, also in Display or Content, for those who saw the output before
 	IsError       bool          // the tool ran and failed
 	ErrorCategory ErrorCategory // "" unless IsError
 	// Structured is the structured result as the tool sent it, nil if none.
@@ -267,6 +268,7 @@ func (r Result) WithNote(note string) Result {
 
 // WithShownNote is WithNote for a note that the person is shown too.
 func (r Result) WithShownNote(note string) Result {
+	r.Notes = append(slices.Clip(r.Notes), note)
 	if r = r.WithNote(note); r.Display.Text != "" {
 		r.Display.Text = strings.TrimSuffix(r.Display.Text, "\n") + "\n[" + note + "]\n"
 	}

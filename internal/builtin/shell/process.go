@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"encoding/json"
@@ -101,37 +102,44 @@ func (p *processTool) preview(ctx context.Context, _ registry.Call, c *processCa
 	}
 	verb := map[string]string{"log": "Show the output of", "wait": "Wait for the end of", "kill": "Stop"}[c.Action]
 	preview.Prompt = fmt.Sprintf("%s the background process %s", verb, text.Quote(c.ID))
-	if _, r, err := p.findProcess(ctx, c.ID); err == nil {
-		preview.Prompt += ": " + r.Command
+	_, r, failed := p.findProcess(ctx, c)
+	if failed != nil {
+		return preview, failed
 	}
+	preview.Prompt += ": " + r.Command
 	return preview, nil
 }
 
-// findProcess returns the store and the record of a process of this workspace and caller.
-func (p *processTool) findProcess(ctx context.Context, id string) (*backgroundStore, *backgroundRecord, error) {
-	store, err := newBackgroundStore(p.opts)
-	if err != nil {
-		return nil, nil, err
-	}
+// findProcess returns the store and the record of the process of this workspace and caller that a call is
+// about, or why the call can only fail.
+func (p *processTool) findProcess(ctx context.Context,
+	c *processCall) (*backgroundStore, *backgroundRecord, *registry.FailedError) {
+	var r *backgroundRecord
 	dir, err := p.workspace.Path()
-	if err != nil {
-		return nil, nil, err
+	store, unavailable := newBackgroundStore(p.opts)
+	if err = cmp.Or(err, unavailable); err == nil {
+		r, err = store.load(c.ID, scopeOf(ctx, dir))
 	}
-	r, err := store.load(id, scopeOf(ctx, dir))
-	return store, r, err
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil, &registry.FailedError{Result: tool.Mismatch(fmt.Sprintf(
+			"there is no background process %s; action list shows the ids", text.Quote(c.ID)))}
+	case err == nil && c.Action == "kill":
+		err = store.ended(r)
+	}
+	if err != nil {
+		return nil, nil, &registry.FailedError{Result: tool.Failed(err.Error())}
+	}
+	return store, r, nil
 }
 
 func (p *processTool) run(ctx context.Context, _ registry.Call, c *processCall) (registry.Result, error) {
 	if c.Action == "list" {
 		return p.listProcesses(ctx)
 	}
-	store, r, err := p.findProcess(ctx, c.ID)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return tool.Mismatch(fmt.Sprintf("there is no background process %s; action list shows the ids",
-			text.Quote(c.ID))), nil
-	case err != nil:
-		return tool.Failed(err.Error()), nil
+	store, r, failed := p.findProcess(ctx, c)
+	if failed != nil {
+		return failed.Result, nil
 	}
 	switch c.Action {
 	case "wait":
@@ -139,11 +147,7 @@ func (p *processTool) run(ctx context.Context, _ registry.Call, c *processCall) 
 			return registry.Result{}, err
 		}
 	case "kill":
-		err := store.end(r, func(d time.Duration) { _ = timing.Pause(ctx, d) })
-		if errors.Is(err, errEnded) {
-			return tool.Failed(fmt.Sprintf("%s %v: %v", text.Quote(r.ID), errEnded, store.state(r))), nil
-		}
-		if err != nil {
+		if err := store.end(r, func(d time.Duration) { _ = timing.Pause(ctx, d) }); err != nil {
 			return tool.Failed(err.Error()), nil
 		}
 	}

@@ -70,7 +70,8 @@ func TestBackgroundBelongsToItsToken(t *testing.T) {
 		if got := text(as(who), "log") + text(as(who), "kill"); strings.Count(got, "there is no background process") != 2 {
 			t.Errorf("%q gets %q", who, got)
 		}
-		if p, err := tool.Preview(as(who), tooltest.Call(`{"action":"kill","id":"`+id+`"}`)); err != nil || strings.Contains(p.Prompt, "sleep") {
+		p, err := tool.Preview(as(who), tooltest.Call(`{"action":"kill","id":"`+id+`"}`))
+		if _, fails := errors.AsType[*registry.FailedError](err); !fails || strings.Contains(p.Prompt+err.Error(), "sleep") {
 			t.Errorf("%q is shown %q, %v", who, p.Prompt, err)
 		}
 	}
@@ -109,9 +110,9 @@ func TestBackgroundKill(t *testing.T) {
 	id := start(t, opts, "trap '' TERM; (trap '' TERM; while :; do sleep 0.05; done) & echo up > up; wait; while :; do sleep 0.05; done")
 	waitFor(t, filepath.Join(dir, "up"))
 	p := &processTool{opts: &opts.Options, workspace: workspace.New(workspace.Options{Dir: opts.Workspace})}
-	_, rec, err := p.findProcess(t.Context(), id)
-	if err != nil {
-		t.Fatal(err)
+	_, rec, failed := p.findProcess(t.Context(), &processCall{processParams: processParams{ID: id}})
+	if failed != nil {
+		t.Fatal(failed)
 	}
 	r := processes(t, opts, "kill", id)
 	if r.IsError || !strings.Contains(r.Text(), id+": killed") {
@@ -122,6 +123,10 @@ func TestBackgroundKill(t *testing.T) {
 	}
 	if r := processes(t, opts, "wait", id); !strings.Contains(r.Text(), "killed") {
 		t.Errorf("wait: %q", r.Text())
+	}
+	_, err := find(t, opts, "process").Preview(t.Context(), tooltest.Call(`{"action":"kill","id":"`+id+`"}`))
+	if _, fails := errors.AsType[*registry.FailedError](err); !fails {
+		t.Errorf("it can be killed again: %v", err)
 	}
 }
 
@@ -158,9 +163,9 @@ func TestReusedProcessIDIsNotTakenForTheCommand(t *testing.T) {
 	opts, _ := shellPlace(t, nil)
 	id := start(t, opts, "sleep 600")
 	tool := &processTool{opts: &opts.Options, workspace: workspace.New(workspace.Options{Dir: opts.Workspace})}
-	store, rec, err := tool.findProcess(t.Context(), id)
-	if err != nil {
-		t.Fatal(err)
+	store, rec, failed := tool.findProcess(t.Context(), &processCall{processParams: processParams{ID: id}})
+	if failed != nil {
+		t.Fatal(failed)
 	}
 	other := *rec
 	other.ID, other.Birth = "other", "earlier"

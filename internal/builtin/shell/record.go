@@ -70,8 +70,6 @@ func (s backgroundState) String() string {
 
 type backgroundStore struct{ dir string }
 
-var errEnded = errors.New("has already ended")
-
 func newBackgroundStore(opts *Options) (*backgroundStore, error) {
 	if opts.StateDir == "" {
 		return nil, errors.New("there is no state folder for background processes")
@@ -209,10 +207,18 @@ func (b *backgroundStore) state(r *backgroundRecord) backgroundState {
 	return backgroundState{code: code, known: err == nil}
 }
 
+// ended returns an error if the process is not running.
+func (b *backgroundStore) ended(r *backgroundRecord) error {
+	if state := b.state(r); !state.running {
+		return fmt.Errorf("%s has already ended: %v", text.Quote(r.ID), state)
+	}
+	return nil
+}
+
 // end ends a process. wait waits for it to exit.
 func (b *backgroundStore) end(r *backgroundRecord, wait func(time.Duration)) error {
-	if !b.state(r).running {
-		return errEnded
+	if err := b.ended(r); err != nil {
+		return err
 	}
 	err := replaceFile(b.path(r.ID, "exit"), []byte("killed\n"))
 	if err == nil {

@@ -124,7 +124,10 @@ func (s *shellTool) subject(c *shellCall) (registry.Subject, error) {
 	return registry.Subject{Command: c.Command, Directory: c.dir}, nil
 }
 
-func (s *shellTool) preview(_ context.Context, _ registry.Call, c *shellCall) (registry.Preview, error) {
+func (s *shellTool) preview(_ context.Context, call registry.Call, c *shellCall) (registry.Preview, error) {
+	if r, ok := s.workspace.NotFolder(c.dir, cmp.Or(c.Directory, "."), call.Hides); ok {
+		return registry.Preview{}, &registry.FailedError{Result: r}
+	}
 	return registry.Preview{
 		Kind: registry.PreviewExec, Title: "Run a shell command", Command: c.Command, Background: c.Background,
 		Directory: filepath.Join(c.root, filepath.FromSlash(c.dir)),

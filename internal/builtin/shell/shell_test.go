@@ -167,6 +167,12 @@ func TestShellPreviewShowsCommand(t *testing.T) {
 	if diff := cmp.Diff(want, p); err != nil || diff != "" {
 		t.Error(err, diff)
 	}
+	for _, dir := range []string{"nosuch", "sub/f"} {
+		_, err := tool.Preview(t.Context(), tooltest.Call(tooltest.JSON(t, map[string]string{"command": "ls", "directory": dir})))
+		if _, fails := errors.AsType[*registry.FailedError](err); !fails {
+			t.Errorf("a command in %s, which can only fail, is asked about: %v", dir, err)
+		}
+	}
 }
 
 // The time limit stops the command and everything it started. Output from

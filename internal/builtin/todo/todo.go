@@ -182,13 +182,15 @@ func (l *store) writeTodos(ctx context.Context, _ registry.Call, todos []registr
 }
 
 func (l *store) preview(ctx context.Context, _ registry.Call, todos []registry.Todo) (registry.Preview, error) {
-	text := "Replace the todo list with:\n" + listText(todos)
+	preview := registry.Preview{Kind: registry.PreviewInfo, Title: "Write the todo list",
+		Prompt: "Replace the todo list with:\n" + listText(todos)}
 	if p, err := l.place(ctx); err == nil {
 		if before, err := p.peek(); err == nil {
-			text += droppedTodos(before.Todos, todos)
+			preview.Prompt += droppedTodos(before.Todos, todos)
+			preview.Unchanged = slices.Equal(before.Todos, todos)
 		}
 	}
-	return registry.Preview{Kind: registry.PreviewInfo, Title: "Write the todo list", Prompt: text}, nil
+	return preview, nil
 }
 
 // resultOf returns a result that shows a list, with head before it and note

@@ -274,7 +274,13 @@ func TestTodosWithoutState(t *testing.T) {
 func TestTodoPreview(t *testing.T) {
 	opts, _ := place(t, nil)
 	run(t, opts, "todo_write", twoTodos)
+	if p, err := find(t, opts, "todo_write").Preview(t.Context(), tooltest.Call(twoTodos)); err != nil || !p.Unchanged {
+		t.Errorf("writing the same list is asked about: %v", err)
+	}
 	p, err := find(t, opts, "todo_write").Preview(t.Context(), tooltest.Call(`{"todos":[{"id":"3","content":"Rest","status":"pending"}]}`))
+	if p.Unchanged {
+		t.Error("a change is not asked about")
+	}
 	for _, want := range []string{"[ ] 3 (medium): Rest", "No longer in the list: [~] 1", "No longer in the list: [ ] 2"} {
 		if err != nil || !strings.Contains(p.Prompt, want) {
 			t.Errorf("%q, %v does not show %q", p.Prompt, err, want)

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"strconv"
 	"strings"
@@ -143,7 +144,13 @@ func (f *webFetch) subject(c *fetchCall) (registry.Subject, error) {
 	return registry.Subject{URLs: []string{c.url.String()}}, nil
 }
 
-func (f *webFetch) preview(_ context.Context, _ registry.Call, c *fetchCall) (registry.Preview, error) {
+func (f *webFetch) preview(ctx context.Context, _ registry.Call, c *fetchCall) (registry.Preview, error) {
+	host := c.url.Hostname()
+	if _, err := netip.ParseAddr(host); err == nil || host == "localhost" { // others are not resolved before the answer
+		if err := (&webaddr.Dialer{Allow: f.opts.AllowHosts}).CheckHost(ctx, c.url); err != nil {
+			return registry.Preview{}, &registry.FailedError{Result: unreachable(c.url, err)}
+		}
+	}
 	return registry.Preview{Kind: registry.PreviewInfo, Title: "Fetch a web page",
 		Prompt: c.Prompt, URLs: []string{c.url.String()}}, nil
 }
@@ -172,7 +179,7 @@ func (f *webFetch) run(ctx context.Context, call registry.Call, c *fetchCall) (r
 func (f *webFetch) fetch(ctx context.Context, c *fetchCall, may admit) registry.Result {
 	p, err := f.page(ctx, c.url, may)
 	if err != nil {
-		return tool.Failed("fetching " + c.url.Redacted() + ": " + webaddr.Explain(err))
+		return unreachable(c.url, err)
 	}
 	shown, err := render(ctx, p, c.Format)
 	switch {
@@ -182,6 +189,10 @@ func (f *webFetch) fetch(ctx context.Context, c *fetchCall, may admit) registry.
 		return tool.Failed(fmt.Sprintf("%s %v", p.url.Redacted(), err))
 	}
 	return shown.result(c, p)
+}
+
+func unreachable(u *url.URL, err error) registry.Result {
+	return tool.Failed("fetching " + u.Redacted() + ": " + webaddr.Explain(err))
 }
 
 // statusFailure describes an error status, with the beginning of the error

@@ -232,6 +232,17 @@ func TestFetchParams(t *testing.T) {
 	if diff := cmp.Diff(want, p); diff != "" || err != nil {
 		t.Error(diff, err)
 	}
+	allowing := NewFetch(Options{AllowHosts: []string{"10.0.0.1:80", "localhost"}})
+	for _, url := range []string{"http://10.0.0.1/", "http://localhost:3000/", "http://[::1]/", "https://10.0.0.1/"} {
+		_, err := tool.Preview(t.Context(), tooltest.Call(`{"url":"`+url+`"}`))
+		if _, fails := errors.AsType[*registry.FailedError](err); !fails {
+			t.Errorf("a call for %s, which can only fail, is asked about: %v", url, err)
+		}
+		allowed := url == "http://10.0.0.1/" || strings.Contains(url, "localhost")
+		if _, err := allowing.Preview(t.Context(), tooltest.Call(`{"url":"`+url+`"}`)); (err == nil) != allowed {
+			t.Errorf("%s: %v", url, err)
+		}
+	}
 }
 
 func TestFetchStatus(t *testing.T) {

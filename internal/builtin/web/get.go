@@ -44,11 +44,6 @@ type webPage struct {
 	cached  bool
 }
 
-// badRedirect is the error for a redirect that was not followed.
-type badRedirect struct{ text string }
-
-func (e *badRedirect) Error() string { return e.text }
-
 // admit decides whether a fetch may go on to another address.
 type admit func(ctx context.Context, from, to *url.URL) error
 
@@ -68,7 +63,7 @@ func (f *webFetch) getPage(ctx context.Context, u *url.URL, may admit) (*webPage
 		}
 		_ = resp.Body.Close()
 		if err == nil && hop == fetchRedirects {
-			err = &badRedirect{fmt.Sprintf("more than %d redirects, the last to %s", fetchRedirects, next.Redacted())}
+			err = fmt.Errorf("more than %d redirects, the last to %s", fetchRedirects, next.Redacted())
 		}
 		if err == nil {
 			err = may(ctx, u, next)
@@ -171,19 +166,19 @@ func redirected(from *url.URL, resp *http.Response) (*url.URL, error) {
 	}
 	target, err := from.Parse(location)
 	if err != nil {
-		return nil, &badRedirect{"the server redirects to an invalid address"}
+		return nil, errors.New("the server redirects to an invalid address")
 	}
 	next, err := parseAddress(target.String())
 	if err != nil {
-		return nil, &badRedirect{fmt.Sprintf("the server redirects to an address that %v", err)}
+		return nil, fmt.Errorf("the server redirects to an address that %v", err)
 	}
 	if !staysAt(from.Hostname(), next.Hostname()) {
-		return nil, &badRedirect{fmt.Sprintf(
-			"the server redirects to another host, which was not approved; to follow it, fetch %s", next.Redacted())}
+		return nil, fmt.Errorf(
+			"the server redirects to another host, which was not approved; to follow it, fetch %s", next.Redacted())
 	}
 	if from.Scheme == "https" && next.Scheme == "http" {
-		return nil, &badRedirect{fmt.Sprintf(
-			"the server redirects from https to plain http (%s); if you trust it, fetch that address", next.Redacted())}
+		return nil, fmt.Errorf(
+			"the server redirects from https to plain http (%s); if you trust it, fetch that address", next.Redacted())
 	}
 	return next, nil
 }
@@ -204,11 +199,11 @@ func admitting(call registry.Call) admit {
 		}
 		switch {
 		case errors.Is(err, registry.ErrNeedsConfirmation):
-			return &badRedirect{fmt.Sprintf(
+			return fmt.Errorf(
 				"the server redirects to %s, which needs an approval of its own; to ask for it, fetch that address",
-				to.Redacted())}
+				to.Redacted())
 		case err != nil:
-			return &badRedirect{fmt.Sprintf("the server redirects to %s, which is not allowed", to.Redacted())}
+			return fmt.Errorf("the server redirects to %s, which is not allowed", to.Redacted())
 		}
 		return nil
 	}

@@ -350,7 +350,7 @@ func (s *stream) progress(show func(registry.Progress)) func(registry.Progress) 
 }
 
 // finish prints what was not streamed: the result of a tool that emitted
-// nothing, the error, and with --json always the result.
+// nothing, the notes, the error, and with --json always the result.
 func (s *stream) finish(ctx context.Context, t *registry.Tool, r registry.Result) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -363,10 +363,15 @@ func (s *stream) finish(ctx context.Context, t *registry.Tool, r registry.Result
 		return s.printResult(ctx, t, r)
 	}
 	s.streamed = true
-	if !strings.HasSuffix(s.last, "\n") && s.ios.OutTTY {
-		if _, err := io.WriteString(s.ios.Out, "\n"); err != nil {
-			return err
-		}
+	notes := ""
+	for _, note := range r.Notes {
+		notes += "[" + note + "]\n"
+	}
+	if !strings.HasSuffix(s.last, "\n") && (s.ios.OutTTY || notes != "") {
+		notes = "\n" + notes
+	}
+	if _, err := io.WriteString(s.ios.Results(), notes); err != nil {
+		return err
 	}
 	if r.IsError && r.ErrorCategory != registry.ErrorCancellation && r.Summary != "" && !s.ios.Quiet && !s.ios.ErrTTY {
 		s.ios.Note(fmt.Sprintf("toolreg: %s: %s\n", t.Name, ui.Line(r.Summary)))

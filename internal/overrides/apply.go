@@ -44,13 +44,11 @@ func (o *override) apply(ctx context.Context, t, out *registry.Tool) []document.
 	return nil
 }
 
-// loosens reports whether an override in a project's settings makes the policy ask
-// less often about a tool. The category of an MCP tool matters only if its server
-// is trusted.
+// loosens reports whether an override in a project's settings may make the policy ask
+// less often about a tool: rules and defaults of any category may deny. The category of an MCP
+// tool matters only if its server is trusted.
 func (o *override) loosens(t *registry.Tool) bool {
-	changes := o.Category != "" && o.Category != t.Category &&
-		o.Category.Valid() && o.Category != registry.CategoryOther
-	return changes && o.named.At("/category").Scope == settings.ScopeProject && (!t.IsMCP() || t.Trusted)
+	return o.Category != "" && o.Category != t.Category && o.named.At("/category").Scope == settings.ScopeProject && (!t.IsMCP() || t.Trusted)
 }
 
 // shaping is the state of applying an override to one tool.

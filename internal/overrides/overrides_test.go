@@ -588,8 +588,7 @@ func TestExamplesAreReshaped(t *testing.T) {
 	}
 }
 
-// A project may change a category only if the policy does not ask less often as a
-// result.
+// A project may change a category only if the policy does not depend on it.
 func TestProjectCannotLoosenCategory(t *testing.T) {
 	tests := []struct {
 		scope    settings.Scope
@@ -600,11 +599,11 @@ func TestProjectCannotLoosenCategory(t *testing.T) {
 		{settings.ScopeProject, registry.Tool{Definition: registry.Definition{Source: "builtin", Category: "command"}}, "read", true},
 		{settings.ScopeProject, registry.Tool{Definition: registry.Definition{Source: "builtin", Category: "command"}}, "write", true},
 		{settings.ScopeProject, registry.Tool{Definition: registry.Definition{Source: "builtin", Category: "command"}}, "command", false},
-		{settings.ScopeProject, registry.Tool{Definition: registry.Definition{Source: "builtin", Category: "read"}}, "other", false},
+		{settings.ScopeProject, registry.Tool{Definition: registry.Definition{Source: "builtin", Category: "read"}}, "other", true},
 		{settings.ScopeProject, registry.Tool{Definition: registry.Definition{Source: "mcp:s", Category: "other"}}, "read", false},
 		{settings.ScopeProject, registry.Tool{Trusted: true, Definition: registry.Definition{Source: "mcp:s", Category: "other"}}, "read", true},
 		{settings.ScopeUser, registry.Tool{Definition: registry.Definition{Source: "builtin", Category: "command"}}, "read", false},
-		{settings.ScopeProject, registry.Tool{Definition: registry.Definition{Source: "builtin", Category: "command"}}, "deploy", false},
+		{settings.ScopeProject, registry.Tool{Definition: registry.Definition{Source: "builtin", Category: "command"}}, "deploy", true},
 	}
 	for _, tt := range tests {
 		set := newSet(t, "overrides: {x: {category: "+tt.category+"}}")

@@ -220,7 +220,7 @@ func overrideFields() []Row {
 		{Name: "displayName", Type: String, Doc: "Display name."},
 		{Name: "description", Type: String, Doc: "Replaces its description."},
 		{Name: "appendDescription", Type: String, Doc: "Text added to its description, after an empty line."},
-		{Name: "category", Type: String, Doc: "read, write, command, network, other. A project cannot choose one that the policy asks about less often."},
+		{Name: "category", Type: String, Doc: "read, write, command, network, other. A project can change only that of a server without trust."},
 		{Name: "tags", Type: Strings, Doc: "Its tags."},
 		{Name: "examples", Type: Objects, Strict: true, Fields: []Row{
 			{Name: "description", Type: String, Doc: "What the example shows."},

@@ -61,7 +61,9 @@ func Result(tool string, raw json.RawMessage) registry.Result {
 		r.IsError, r.ErrorCategory = true, registry.ErrorExecution
 	}
 	r.Summary = summaryOf(tool, r)
-	r.Display = registry.Display{Text: displayResult(tool, raw, blocks, texts)}
+	if shown := displayResult(tool, raw, blocks, texts); strings.TrimSpace(shown) != "" {
+		r.Display.Text = shown
+	}
 	return r
 }
 

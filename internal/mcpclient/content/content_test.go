@@ -116,6 +116,10 @@ func TestResult(t *testing.T) {
 			},
 		},
 		{
+			"structured beside blank text", `{"content":[{"type":"text","text":" "}],"structuredContent":{"a":1}}`,
+			registry.Result{Summary: "t returned 1 text", Content: text(`{"a":1}`), Structured: json.RawMessage(`{"a":1}`)},
+		},
+		{
 			"content null", `{"content":null}`,
 			registry.Result{Summary: "t returned no content"},
 		},

@@ -183,6 +183,7 @@ func quoteAll(words []string) string {
 // givenFlags returns the flags of the command line that serve needs, with absolute paths.
 func givenFlags(config *cli.Config, flags *pflag.FlagSet) (args []string, err error) {
 	flags.Visit(func(f *pflag.Flag) {
+		kind, _ := pflag.UnquoteUsage(f)
 		values := []string{f.Value.String()}
 		if list, ok := f.Value.(pflag.SliceValue); ok {
 			values = list.GetSlice()
@@ -192,7 +193,7 @@ func givenFlags(config *cli.Config, flags *pflag.FlagSet) (args []string, err er
 			case f.Name == "print-config" || f.Name == "json" || f.Name == "jq":
 			case f.Name == "settings" && value == "-":
 				err = cli.Usage("--settings - cannot be part of an entry", "name a file")
-			case f.Name == "settings" || f.Name == "root" || f.Name == "token-file":
+			case kind == "file" || kind == "folder":
 				args = append(args, "--"+f.Name, config.Absolute(value))
 			case f.Value.Type() == "bool" && value == "true":
 				args = append(args, "--"+f.Name)

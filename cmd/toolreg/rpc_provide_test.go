@@ -40,17 +40,20 @@ scripts: true
 		case strings.Contains(m.get("params"), "json"):
 			return map[string]any{"degrees": 21}
 		}
+		if strings.Contains(m.get("params"), "failed") {
+			return map[string]any{"degrees": nil, "isError": true}
+		}
 		return map[string]string{"text": "sunny"}
 	}
 	if m := h.call("provide", provided(weather(""))); m.get("tools") != `["weather"]` {
 		t.Fatalf("provide: %s %v", m.Result, m.Error)
 	}
-	for city, want := range map[string]string{"Oslo": `"llmContent":"sunny"`, "json": `"structuredContent":{"degrees":21}`, "content": `"isError":true`} {
+	for city, want := range map[string]string{"Oslo": `"llmContent":"sunny"`, "json": `"structuredContent":{"degrees":21}`, "content": `"isError":true`, "failed": `"isError":true`} {
 		if m := h.call("call", tool("weather", map[string]string{"city": city})); !strings.Contains(string(m.Result), want) {
 			t.Errorf("%s: %s %v", city, m.Result, m.Error)
 		}
 	}
-	if len(asked) != 3 || asked[0] != "weather host" || len(ran) != 3 {
+	if len(asked) != 4 || asked[0] != "weather host" || len(ran) != 4 {
 		t.Errorf("asked %q, ran %q", asked, ran)
 	}
 	if m := h.call("call", tool("weather", map[string]string{})); m.Error == nil || m.Error.Data.Exit != 4 {
@@ -73,7 +76,7 @@ scripts: true
 	if m := h.call("call", script); !strings.Contains(string(m.Result), "sunny") {
 		t.Errorf("a script: %s %v", m.Result, m.Error)
 	}
-	if len(ran) != 6 {
+	if len(ran) != 7 {
 		t.Errorf("ran %q", ran)
 	}
 }
@@ -167,6 +170,13 @@ func TestRPCProvideAsksMeanwhile(t *testing.T) {
 	h.write(rpcLine(t, map[string]any{"jsonrpc": "2.0", "id": run.ID, "error": map[string]any{"code": 1, "message": "no network"}}))
 	if m := h.await("x"); !strings.Contains(string(m.Result), "no network") || m.get("isError") != "true" {
 		t.Errorf("a function that failed: %s %v", m.Result, m.Error)
+	}
+	typed := weather("read")
+	typed["outputSchema"] = map[string]any{"type": "object", "required": []string{"rain"}}
+	h.call("provide", provided(typed))
+	h.answer = func(rpcMessage) any { return map[string]int{"degrees": 21} }
+	if m := h.call("call", tool("weather", map[string]string{"city": "Oslo"})); !strings.Contains(m.get("summary"), "the call ran (do not repeat it), but") || m.get("isError") != "true" {
+		t.Errorf("a result that does not match the function's schema: %s %v", m.Result, m.Error)
 	}
 }
 

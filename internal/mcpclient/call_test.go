@@ -80,8 +80,7 @@ func TestOutputThatBreaksItsSchemaIsAnError(t *testing.T) {
 
 // PHP writes an empty object as a list.
 func TestOutputOfPHP(t *testing.T) {
-	r := checkOutput(t.Context(), registry.Result{Structured: json.RawMessage("[]")},
-		registry.NewOutputValidator(json.RawMessage(`{"type":"object"}`)))
+	r := registry.NewOutputValidator(json.RawMessage(`{"type":"object"}`)).CheckResult(t.Context(), registry.Result{Structured: json.RawMessage("[]")})
 	if r.IsError || string(r.Structured) != "{}" {
 		t.Errorf("%+v", r)
 	}

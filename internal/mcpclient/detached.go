@@ -60,7 +60,7 @@ func (s *Source) AwaitTask(ctx context.Context, of registry.RemoteTask, tool *re
 			r, err = s.requests.callFailed(ctx, sess, name, start, err)
 			return err
 		}
-		r = checkOutput(ctx, content.Result(name, raw), registry.NewOutputValidator(tool.OutputSchema))
+		r = registry.NewOutputValidator(tool.OutputSchema).CheckResult(ctx, content.Result(name, raw))
 		return nil
 	})
 	return r, err

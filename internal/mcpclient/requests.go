@@ -211,7 +211,7 @@ func (q *requester) result(ctx context.Context, sess *session, name string,
 		r.Asked, r.Detached = true, true
 		return r, nil
 	}
-	return checkOutput(ctx, r, output), nil
+	return output.CheckResult(ctx, r), nil
 }
 
 func (q *requester) callFailed(ctx context.Context, sess *session,
@@ -245,29 +245,4 @@ func (q *requester) callFailed(ctx context.Context, sess *session,
 			prefix+strings.TrimPrefix(sess.said(refused), prefix)), nil
 	}
 	return registry.Result{}, q.opts.errorf("tools/call", err, sess.failure(err))
-}
-
-// checkOutput turns a result whose structured content does not match the tool's
-// outputSchema into a failed one. All received content is kept.
-func checkOutput(ctx context.Context, r registry.Result, output *registry.Validator) registry.Result {
-	if r.IsError || !output.Judges(ctx) {
-		return r
-	}
-	problem := registry.Ran + "its result has no structuredContent, although the tool declares an outputSchema"
-	if jsonx.IsEmptyList(r.Structured) { // the schema is one of an object
-		r.Structured = json.RawMessage("{}")
-	}
-	if r.Structured != nil {
-		violations, err := output.Validate(ctx, r.Structured)
-		if err != nil || len(violations) == 0 {
-			return r
-		}
-		problem = registry.Ran + "its structuredContent does not match the tool's outputSchema: " +
-			registry.Describe(violations)
-	}
-	r.IsError, r.ErrorCategory = true, registry.ErrorExecution
-	r.Content = append([]registry.Content{registry.TextContent(problem)}, r.Content...)
-	r.Display = registry.Display{}
-	r.Summary = problem
-	return r
 }

@@ -69,6 +69,31 @@ func (v *Validator) Judges(ctx context.Context) bool {
 	return err == nil
 }
 
+// CheckResult turns a result whose structured content does not match the tool's output schema
+// into a failed one. All received content is kept.
+func (v *Validator) CheckResult(ctx context.Context, r Result) Result {
+	if r.IsError || !v.Judges(ctx) {
+		return r
+	}
+	problem := Ran + "its result has no structuredContent, although the tool declares an outputSchema"
+	if jsonx.IsEmptyList(r.Structured) { // the schema is one of an object
+		r.Structured = json.RawMessage("{}")
+	}
+	if r.Structured != nil {
+		violations, err := v.Validate(ctx, r.Structured)
+		if err != nil || len(violations) == 0 {
+			return r
+		}
+		problem = Ran + "its structuredContent does not match the tool's outputSchema: " +
+			Describe(violations)
+	}
+	r.IsError, r.ErrorCategory = true, ErrorExecution
+	r.Content = append([]Content{TextContent(problem)}, r.Content...)
+	r.Display = Display{}
+	r.Summary = problem
+	return r
+}
+
 // Compile compiles the schema and returns notes on what is not checked. An
 // error means that the schema cannot be used at all.
 func (v *Validator) Compile(ctx context.Context) (notes []string, err error) {

@@ -90,8 +90,10 @@ func (p *Provided) Discover(context.Context) ([]registry.Tool, []registry.Diagno
 				InputSchema: f.InputSchema, OutputSchema: f.OutputSchema, Annotations: f.Annotations},
 			Identity: identity}
 		t.Timeout = hostTimeout
+		output := registry.NewOutputValidator(f.OutputSchema)
 		t.Run = func(ctx context.Context, call registry.Call) (registry.Result, error) {
-			return callHost(ctx, f.Name, call)
+			r, err := callHost(ctx, f.Name, call)
+			return output.CheckResult(ctx, r), err
 		}
 		t.Category = cmp.Or(t.Category, registry.CategoryOther)
 		tools = append(tools, t)
@@ -126,21 +128,17 @@ func callHost(ctx context.Context, name string, call registry.Call) (registry.Re
 // hostResult reads what a function returned: content as in MCP, a text, or any other JSON, which
 // is structured content.
 func hostResult(name string, raw json.RawMessage) registry.Result {
-	if jsonx.KindOf(raw) == jsonx.Object {
-		if jsonx.Get(raw, "content") != nil {
-			return content.Result(name, raw)
-		}
-		if text, ok := jsonx.Text(jsonx.Get(raw, "text")); ok {
-			r := registry.TextResult(text)
-			if string(jsonx.Get(raw, "isError")) == "true" {
-				r.IsError, r.ErrorCategory = true, registry.ErrorExecution
-			}
-			return r
-		}
+	if jsonx.Get(raw, "content") != nil {
+		return content.Result(name, raw)
 	}
+	text, isText := jsonx.Text(jsonx.Get(raw, "text"))
+	r := registry.TextResult(text)
 	wrapped, err := jsonx.Marshal(map[string]any{"content": []any{}, "structuredContent": raw})
-	if err != nil || raw == nil {
-		return registry.TextResult("")
+	if !isText && raw != nil && err == nil {
+		r = content.Result(name, wrapped)
 	}
-	return content.Result(name, wrapped)
+	if string(jsonx.Get(raw, "isError")) == "true" {
+		r.IsError, r.ErrorCategory = true, registry.ErrorExecution
+	}
+	return r
 }

@@ -3,7 +3,6 @@ package cli
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"io/fs"
@@ -20,8 +19,8 @@ import (
 	"github.com/toolreg/toolreg/internal/agents"
 	"github.com/toolreg/toolreg/internal/atomicfile"
 	"github.com/toolreg/toolreg/internal/cache"
-	"github.com/toolreg/toolreg/internal/engine/programs"
 	"github.com/toolreg/toolreg/internal/expand"
+	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
@@ -269,24 +268,20 @@ func (c *Config) Absolute(path string) string {
 	return filepath.Clean(expand.From(c.Dir, path))
 }
 
-// context reads --context k=v and TOOLREG_CONTEXT, a JSON object. Numbers, true
-// and false are converted; the value of k:=JSON is JSON.
-func (c *Config) context() ([]programs.Fact, error) {
-	var out []programs.Fact
+// Context reads TOOLREG_CONTEXT, a JSON object, then --context k=v and --channel, which override the
+// setting context. Numbers, true and false are converted; the value of k:=JSON is JSON.
+func (c *Config) Context() (out []settings.Named, err error) {
 	if text := c.Getenv("TOOLREG_CONTEXT"); text != "" {
-		var facts map[string]json.RawMessage
-		if json.Unmarshal([]byte(text), &facts) != nil {
-			return nil, Usage(fmt.Sprintf("TOOLREG_CONTEXT is not a JSON object"),
-				`for example {"agentId":"a1"}`)
+		given, err := jsonx.Parse([]byte(text), jsonx.Options{})
+		if err != nil || given.Kind != jsonx.Object {
+			return nil, Usage("TOOLREG_CONTEXT is not a JSON object", `for example {"agentId":"a1"}`)
 		}
-		for k, v := range facts {
-			out = append(out, programs.Fact{Name: k, Value: v})
+		for _, m := range given.Members {
+			out = append(out, settings.Named{Name: m.Name, Value: m.Value,
+				Origin: settings.Origin{Scope: settings.ScopeEnv, Name: "TOOLREG_CONTEXT"}})
 		}
 	}
 	flags, err := c.globalFlags().GetStringArray("context")
-	if err != nil {
-		return nil, err
-	}
 	for _, f := range flags {
 		name, text, ok := strings.Cut(f, "=")
 		raw := strings.HasSuffix(name, ":")
@@ -295,21 +290,25 @@ func (c *Config) context() ([]programs.Fact, error) {
 			return nil, Usage(fmt.Sprintf("--context %q: expected k=v", f),
 				"for example --context sandboxed=true")
 		}
-		value := json.RawMessage(text)
-		literal := text == "true" || text == "false" || text != "" && strings.Trim(text, "0123456789.eE+-") == ""
+		value, err := jsonx.Parse([]byte(text), jsonx.Options{})
+		literal := text == "true" || text == "false" || strings.Trim(text, "0123456789.eE+-") == ""
 		switch {
-		case raw && !json.Valid(value):
+		case raw && err != nil:
 			return nil, &UsageError{Err: fmt.Errorf("--context %s:= needs JSON", name)}
-		case !raw && !(literal && json.Valid(value)):
-			quoted, err := json.Marshal(text)
-			if err != nil {
-				return nil, err
-			}
-			value = quoted
+		case !raw && (err != nil || !literal):
+			value = jsonx.NewString(text)
 		}
-		out = append(out, programs.Fact{Name: name, Value: value})
+		out = append(out, settings.Named{Name: name, Value: value,
+			Origin: settings.Origin{Scope: settings.ScopeFlag, Name: "--context"}})
 	}
-	return out, nil
+	if channel := c.Globals.Channel; channel != "" {
+		origin := settings.Origin{Scope: settings.ScopeFlag, Name: "--channel"}
+		if !c.globalFlags().Changed("channel") {
+			origin = settings.Origin{Scope: settings.ScopeEnv, Name: "TOOLREG_CHANNEL"}
+		}
+		out = append(out, settings.Named{Name: "channel", Value: jsonx.NewString(channel), Origin: origin})
+	}
+	return out, err
 }
 
 // cacheMode returns how cached listings are used.
@@ -369,6 +368,6 @@ func (c *Config) checkFlags() error {
 		return Usage("--record and --replay cannot be used together",
 			"TOOLREG_RECORD and TOOLREG_REPLAY act like the flags")
 	}
-	_, err := c.context()
+	_, err := c.Context()
 	return err
 }

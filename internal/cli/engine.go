@@ -105,7 +105,7 @@ func (x *Engine) Session(ctx context.Context, o SessionOptions) (*engine.Session
 	if o.Settings != nil {
 		set, diags = o.Settings, nil
 	}
-	if o.Context, err = x.config.context(); err != nil {
+	if o.Context, err = x.config.Context(); err != nil {
 		return nil, err
 	}
 	if o.Locked, err = x.config.locked(); err != nil {

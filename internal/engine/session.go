@@ -88,9 +88,9 @@ type Deps struct {
 
 // Options are the options of one run. The zero value has no restrictions.
 type Options struct {
-	Preset  string          // only the tools of these presets, with commas; "" stands for all tools
-	Context []programs.Fact // context values for this run
-	Cache   cache.Mode      // how cached listings are used
+	Preset  string           // only the tools of these presets, with commas; "" stands for all tools
+	Context []settings.Named // context values for this run
+	Cache   cache.Mode       // how cached listings are used
 	// Still starts nothing, not even a command reference in the settings. Cache must be
 	// cache.Offline.
 	Still  bool

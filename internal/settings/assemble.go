@@ -41,19 +41,7 @@ func newSettings(m *merge.Merged, g Globals, root string) *Settings {
 	s.policyDefaults(m)
 	s.servers(m)
 	s.apis(m)
-	if s.Globals.Channel == "" {
-		s.Globals.Channel = channel(m)
-	}
 	return s
-}
-
-func channel(m *merge.Merged) string {
-	for _, e := range m.Named("context") {
-		if e.Name == "channel" && e.Value.Kind == jsonx.String {
-			return e.Value.Text()
-		}
-	}
-	return ""
 }
 
 func (s *Settings) permissions(m *merge.Merged) {

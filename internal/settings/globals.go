@@ -55,8 +55,7 @@ type Globals struct {
 	NoPager        bool          `flag:"no-pager"` // --no-pager, TOOLREG_NO_PAGER
 	Record         string        `flag:"record"`   // --record, TOOLREG_RECORD: file for a recording
 	Replay         string        `flag:"replay"`   // --replay, TOOLREG_REPLAY: recording that answers for the sources
-	// Channel is --channel or TOOLREG_CHANNEL; if it is empty, Load sets it from context.channel.
-	Channel string `flag:"channel"`
+	Channel        string        `flag:"channel"`  // --channel, TOOLREG_CHANNEL: it overrides context.channel
 }
 
 // globalRows describes the global flags as if they were settings. Their names are

@@ -298,9 +298,6 @@ context: {channel: dev}
 		if diff := cmp.Diff(want, effective(s)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
-		if s.Globals.Channel != "dev" {
-			t.Errorf("%s: channel %q, want dev", name, s.Globals.Channel)
-		}
 		if got := s.RawNamed("composites"); len(got) != 1 || got[0].Name != "git*" || !strings.Contains(string(got[0].JSON()), "12345678901234567890") {
 			t.Errorf("%s: RawNamed: %v", name, got)
 		}

@@ -88,6 +88,11 @@ func runShow(ctx context.Context, e *cli.Env, keys []string) error {
 	if err := e.Engine.CheckSettings(ctx, s); err != nil {
 		return err
 	}
+	given, err := e.Config.Context()
+	if err != nil {
+		return err
+	}
+	s.Merged().AddNamed("context", given)
 	values, err := chosenSettings(e.IO, s, keys)
 	if err != nil {
 		return err

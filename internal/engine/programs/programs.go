@@ -239,23 +239,17 @@ func hookCommand(x *values.Expander, c settings.Command) ([]string, error) {
 	return argv, nil
 }
 
-// Fact is one value of the context, given for this run.
-type Fact struct {
-	Name  string
-	Value json.RawMessage
-}
-
 // Facts are the context of a run: what programs and expressions are told about it.
 type Facts struct {
 	programs *Set
-	given    []Fact
+	given    []settings.Named
 }
 
 // Facts returns the context of a run with values given for it.
-func (p *Set) Facts(given []Fact) Facts { return Facts{p, given} }
+func (p *Set) Facts(given []settings.Named) Facts { return Facts{p, given} }
 
-// JSON returns the context of this run: the setting context, overridden by --context
-// and by the values that toolreg sets itself.
+// JSON returns the context of this run: the setting context, overridden by what is given
+// for the run and by the values that toolreg sets itself.
 func (c Facts) JSON() json.RawMessage { return c.json(c.programs.Warn) }
 
 // json calls unset with a warning about each value that cannot be expanded.
@@ -270,12 +264,10 @@ func (c Facts) json(unset func(registry.Diagnostic)) json.RawMessage {
 		}
 		all[n.Name] = value
 	}
-	for _, fact := range c.given {
-		all[fact.Name] = fact.Value
+	for _, n := range c.given {
+		all[n.Name] = n.JSON()
 	}
-	for name, value := range map[string]string{
-		"channel": set.Globals.Channel, "workspace": set.Workspace, "projectRoot": set.ProjectRoot,
-	} {
+	for name, value := range map[string]string{"workspace": set.Workspace, "projectRoot": set.ProjectRoot} {
 		if value != "" {
 			all[name] = value
 		}

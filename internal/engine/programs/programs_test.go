@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/values"
@@ -93,13 +94,13 @@ func TestFactsOfARun(t *testing.T) {
 	var warned []string
 	p := newSet(t, "context: {team: red, build: 7, channel: theirs, key: $NO_SUCH_VARIABLE, list: [a]}", "",
 		func(d registry.Diagnostic) { warned = append(warned, d.Code) })
-	p.Settings.Globals.Channel = "chat"
-	facts := p.Facts([]Fact{{"team", json.RawMessage(`"blue"`)}, {"channel", json.RawMessage(`"mine"`)}})
+	facts := p.Facts([]settings.Named{{Name: "team", Value: jsonx.NewString("blue")},
+		{Name: "channel", Value: jsonx.NewString("mine")}})
 	var got map[string]any
 	if err := json.Unmarshal(facts.JSON(), &got); err != nil {
 		t.Fatal(err)
 	}
-	want := map[string]any{"team": "blue", "build": 7.0, "list": []any{"a"}, "channel": "chat", "sandboxed": false,
+	want := map[string]any{"team": "blue", "build": 7.0, "list": []any{"a"}, "channel": "mine", "sandboxed": false,
 		"workspace": p.Settings.Workspace, "projectRoot": p.Settings.ProjectRoot}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

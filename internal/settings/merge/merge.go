@@ -59,6 +59,14 @@ func (m *Merged) Of(row *table.Row) []layers.Setting { return m.entries[row] }
 // Add adds a value, which takes precedence over all others of its setting.
 func (m *Merged) Add(s layers.Setting) { m.entries[s.Row] = append(m.entries[s.Row], s) }
 
+// AddNamed adds entries of a setting that merges by name.
+func (m *Merged) AddNamed(key string, entries []Named) {
+	for _, n := range entries {
+		m.Add(layers.Setting{Row: m.Index.Row(key), Key: key, Origin: n.Origin,
+			Value: &jsonx.Value{Kind: jsonx.Object, Members: []jsonx.Member{{Name: n.Name, Value: n.Value}}}})
+	}
+}
+
 // With returns a copy of m to which [Merged.Add] was applied.
 func (m *Merged) With(s layers.Setting) *Merged {
 	out := &Merged{Index: m.Index, entries: maps.Clone(m.entries), Faults: m.Faults}

@@ -146,6 +146,9 @@ func LastingHint(t *registry.Tool, v policy.Verdict) string {
 		return fmt.Sprintf("the rule at %s allows it once it can run in the sandbox", v.Origin)
 	case v.Rule != nil && v.Rule.Decision == policy.Ask:
 		return "the rule that asks is set at " + v.Origin
+	case t.Bears() != nil:
+		return fmt.Sprintf("no rule that names it can allow it, because its name is a built-in tool's; "+
+			"overrides.%s.name gives it another", t.Name)
 	case len(v.Scopes) > 0 && v.Scopes[0].Kind == policy.ScopeCommand:
 		entries := make([]string, len(v.Scopes[0].Values))
 		for i, root := range v.Scopes[0].Values {

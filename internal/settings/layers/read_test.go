@@ -114,6 +114,7 @@ func TestMistakesHavePositions(t *testing.T) {
 			[]string{`s.yaml:1:16: excludeTools: "[a" is not a valid glob`, `s.yaml:2:43: hooks.beforeCall[0].tools: "{a" is not a valid glob`}},
 		{"server with a malformed glob", "s.yaml", "mcpServers:\n  a: {command: x, excludeTools: ['[a']}\n", []string{"s.yaml:2:34: mcpServers.a.excludeTools: \"[a\" is not a valid glob"}},
 		{"server without a way to reach it", "s.yaml", "mcpServers:\n  a: {args: [x]}\n", []string{"s.yaml:2:6: mcpServers.a: needs a command, a url or an httpUrl"}},
+		{"server with a blank command", "s.yaml", "mcpServers:\n  a: {command: '  '}\n", []string{"s.yaml:2:6: mcpServers.a: needs a command, a url or an httpUrl"}},
 		{"logins of clients without a browser", "s.yaml", "mcpServers:\n  a: {url: 'http://h', oauth: {per: client, grant: client_credentials}}\n", []string{"s.yaml:2:6: mcpServers.a: oauth.per: client needs a url, and the grant authorization_code"}},
 		{"logins of clients to a program", "s.yaml", "mcpServers:\n  a: {command: x, oauth: {per: client}}\n", []string{"s.yaml:2:6: mcpServers.a: oauth.per: client needs a url"}},
 		{"expression without quotes", "s.yaml", "composites:\n  a: {result: {n: .n}}\n", []string{"s.yaml:2:15: composites.a.result: expected a string, got object (text in braces, such as a jq expression, needs quotes)"}},

@@ -87,7 +87,7 @@ func checkServer(_ string, n *jsonx.Value) error {
 			return nil // its type is reported; it is not missing
 		}
 	}
-	command, address := n.Get("command").Text(), n.Get("url").Text()
+	command, address := strings.TrimSpace(n.Get("command").Text()), n.Get("url").Text()
 	if a := n.Get("httpUrl").Text(); a != "" {
 		address = a
 	}

@@ -37,8 +37,8 @@ func New(e *cli.Env) *cobra.Command {
 		Long: `List the tools in the registry, or those that a glob such as 'read_*' matches, or
 show one tool in full.
 
-They are sorted by name, in JSON by display name. In a pipe each tool is one line:
-name, source, category, display name and the first sentence of the description,
+They are sorted by display name, with --server by name. In a pipe each tool is one
+line: name, source, category, display name and the first sentence of the description,
 separated by tabs; the whole description is in the JSON.
 
 ` + costHelp + `

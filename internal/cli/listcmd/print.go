@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"sync"
 
@@ -96,14 +95,12 @@ func (e encoded) appendTo(data []byte) []byte {
 	return append(data, rest...)
 }
 
-// printTools prints a line for each tool, sorted by name, which is the first
-// column; the JSON is sorted by display name.
+// printTools prints a line for each tool.
 func printTools(ios *cli.IO, tools []*registry.Tool, hidden []registry.Hidden, all bool) error {
 	t := ui.Table{Header: []string{"NAME", "SOURCE", "CATEGORY", "DISPLAY NAME", "DESCRIPTION"},
 		Spare: []string{"DISPLAY NAME", "CATEGORY", "SOURCE"}}
 	sources := map[string]bool{}
-	for _, tool := range slices.SortedStableFunc(slices.Values(tools),
-		func(a, b *registry.Tool) int { return strings.Compare(a.Name, b.Name) }) {
+	for _, tool := range tools {
 		display := tool.DisplayName
 		if ios.OutTTY && display == tool.Name {
 			display = "" // same as the first column

@@ -118,17 +118,14 @@ func deniedPermissions(set *settings.Settings) map[string]string {
 	return out
 }
 
-// presetFilters hides the built-in tools that are not in the preset.
-func presetFilters(preset string) []registry.Filter {
-	if preset == "" {
-		return nil
-	}
-	return []registry.Filter{func(t *registry.Tool) *registry.Hidden {
+// outsidePreset returns a filter of the built-in tools that are not in the preset.
+func outsidePreset(preset string) registry.Filter {
+	return func(t *registry.Tool) *registry.Hidden {
 		if t.Source != registry.SourceBuiltin || InPreset(preset, t) {
 			return nil
 		}
 		return &registry.Hidden{Reason: "it is not in the preset " + preset, Setting: "--preset"}
-	}}
+	}
 }
 
 // CheckPreset returns an *settings.InputError if a preset does not exist; "" is no

@@ -309,7 +309,7 @@ func New(ctx context.Context, set *settings.Settings, deps Deps, opts Options) (
 func registryOptions(p *programs.Set, opts Options,
 	sources *sources.Set, evaluator []string) (registry.Options, error) {
 	set := p.Settings
-	options := registry.Options{Filters: slices.Concat(presetFilters(opts.Preset), filters(set, sources.APIs())),
+	options := registry.Options{Filters: filters(set, sources.APIs()), Outside: outsidePreset(opts.Preset),
 		Last: opts.Last, LastShaped: opts.LastShaped, Conflicts: set.Conflicts, MaxDescription: set.Limits.Description,
 		Builtin: builtin.Namesakes(), Project: projectOf(set, sources.Plugins)}
 	if changes := overrides.New(set, evaluator); changes != nil {

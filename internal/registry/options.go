@@ -28,6 +28,9 @@ type Options struct {
 	// and also receives the name that the source gave the tool. Both may be nil.
 	Last       Filter
 	LastShaped func(t *Tool, name string) *Hidden
+	// Outside returns why only the steps of composites may call a tool, which keeps its name; nil if
+	// everybody may. May be nil.
+	Outside Filter
 	// Conflicts is the rule for discovered tools whose name is taken; "" means
 	// overwrite.
 	Conflicts string

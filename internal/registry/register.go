@@ -263,12 +263,21 @@ func (b *builder) isUnsettled(t *Tool) bool {
 	return !taken
 }
 
-// withdraw removes the tools that overrides hide, and those that only pages of their servers may
-// call. Their names stay reserved; only steps of composites can call the former.
+// withdraw removes the tools that overrides or Options.Outside hide, and those that only pages of
+// their servers may call. Their names stay reserved; only steps of composites can call the former.
 func (b *builder) withdraw() {
-	isHidden := func(t *Tool) bool { return t.Reshaped != nil && t.Reshaped.Hidden }
+	hides := func(t *Tool) *Hidden {
+		if t.Reshaped != nil && t.Reshaped.Hidden {
+			return &Hidden{Reason: "an override hides it", Setting: t.Reshaped.Origin}
+		}
+		if b.opts.Outside != nil {
+			return b.opts.Outside(t)
+		}
+		return nil
+	}
 	b.reg.tools = slices.DeleteFunc(b.reg.tools, func(t *Tool) bool {
-		if !isHidden(t) && t.forApp() {
+		h := hides(t)
+		if h == nil && t.forApp() {
 			b.hide(t, &Hidden{Reason: "only pages of its server may call it", Setting: "_meta.ui.visibility of the server"})
 			b.reg.apps = append(b.reg.apps, t)
 			delete(b.reg.names, t.Name)
@@ -276,11 +285,11 @@ func (b *builder) withdraw() {
 			maps.DeleteFunc(b.reg.other, func(_ string, other *Tool) bool { return other == t })
 			return true
 		}
-		if !isHidden(t) {
+		if h == nil {
 			return false
 		}
 		for _, v := range b.versionsOf(t) {
-			b.hide(v, &Hidden{Reason: "an override hides it", Setting: v.Reshaped.Origin})
+			b.hide(v, h)
 		}
 		delete(b.reg.names, t.Name)
 		delete(b.reg.versions, t.Name)

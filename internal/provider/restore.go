@@ -85,50 +85,19 @@ func itemSchema(s *jsonx.Value, i int) *jsonx.Value {
 	return s.Get("items")
 }
 
-// eachParam calls f with every member of an object that the schema describes.
-func (r *restorer) eachParam(s, v *jsonx.Value, f func(name string, sub, value *jsonx.Value)) {
-	properties := s.Get("properties")
-	if !properties.Is(jsonx.Object) || !r.spend(len(v.Members)) {
-		return
-	}
-	for i := range v.Members {
-		m := &v.Members[i]
-		if sub := r.refs.Get(properties, m.Name); sub != nil {
-			f(m.Name, sub, m.Value)
-		}
-	}
-}
-
 // RestoreOptional removes the nulls that strict declarations require for absent
 // params, unless the tool's own schema allows null there. Like [RestoreValues] it
 // changes nothing else.
 func RestoreOptional(schema, params json.RawMessage) json.RawMessage {
-	return restore(schema, params, func(r *restorer, s, v *jsonx.Value) { r.optional(s, v, 0) })
+	return restore(schema, params, (*restorer).optional)
 }
 
-// optional removes nulls from objects wherever the schema describes the
-// members.
-func (r *restorer) optional(s, v *jsonx.Value, depth int) {
-	if !v.Is(jsonx.Object) && !v.Is(jsonx.Array) {
-		return
-	}
-	if depth == 0 && v.Is(jsonx.Object) {
+// optional removes nulls from v and everything in it.
+func (r *restorer) optional(s, v *jsonx.Value) {
+	if v.Is(jsonx.Object) {
 		r.dropNulls(s, v)
 	}
-	if s = r.enter(s, depth); s == nil {
-		return
-	}
-	for _, keyword := range []string{"anyOf", "oneOf", "allOf"} {
-		for _, branch := range s.Get(keyword).Elements() {
-			if keyword == "allOf" || r.possible(branch, v, depth) {
-				r.optional(branch, v, depth+1)
-			}
-		}
-	}
-	for i, item := range v.Items {
-		r.optional(itemSchema(s, i), item, 0)
-	}
-	r.eachParam(s, v, func(_ string, sub, value *jsonx.Value) { r.optional(sub, value, 0) })
+	r.parts(s, v, r.optional)
 }
 
 // dropNulls removes members that are null if the schema allows them to be absent,

@@ -20,7 +20,7 @@ func RestoreValues(inputSchema, params json.RawMessage) json.RawMessage {
 	if !mayNeedRepair(params) {
 		return params
 	}
-	return restore(inputSchema, params, func(r *restorer, s, v *jsonx.Value) { r.values(s, v) })
+	return restore(inputSchema, params, (*restorer).values)
 }
 
 // mayNeedRepair reports whether params have a number with a point or an exponent, an empty list, or
@@ -62,6 +62,7 @@ func (r *restorer) values(s, v *jsonx.Value) {
 				kindOf(parsed)&allowed != 0 {
 				*v, r.changed = *parsed, true
 				r.values(s, v)
+				return
 			}
 		}
 	case jsonx.Number:
@@ -73,15 +74,18 @@ func (r *restorer) values(s, v *jsonx.Value) {
 		if len(v.Items) == 0 && r.kinds(s, nil, 0)&(anObject|anArray) == anObject {
 			*v, r.changed = *jsonx.NewObject(), true
 		}
-		within := r.alternativesOf(v)
-		for i, item := range v.Items {
-			r.values(within(s, 0, func(s *jsonx.Value) *jsonx.Value { return itemSchema(s, i) }), item)
-		}
-	case jsonx.Object:
-		within := r.alternativesOf(v)
-		for _, m := range v.Members {
-			r.values(within(s, 0, func(s *jsonx.Value) *jsonx.Value { return r.member(s, m.Name) }), m.Value)
-		}
+	}
+	r.parts(s, v, r.values)
+}
+
+// parts calls f with each item or member of v and the schema for it.
+func (r *restorer) parts(s, v *jsonx.Value, f func(s, v *jsonx.Value)) {
+	within := r.alternativesOf(v)
+	for i, item := range v.Items {
+		f(within(s, 0, func(s *jsonx.Value) *jsonx.Value { return itemSchema(s, i) }), item)
+	}
+	for _, m := range v.Members {
+		f(within(s, 0, func(s *jsonx.Value) *jsonx.Value { return r.member(s, m.Name) }), m.Value)
 	}
 }
 

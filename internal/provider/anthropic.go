@@ -25,7 +25,6 @@ func anthropic() Format {
 		join:    joinAnthropic,
 		reply:   replyAnthropic,
 		rule:    dashedNames(),
-		layout:  listLayout,
 		prepare: (*encoder).prepareFlat,
 		refuse:  refuseOddKeys,
 		search:  anthropicSearch,
@@ -74,7 +73,6 @@ func refuseOddKeys(t *tool) error {
 
 // prepareFlat makes the root a plain object schema.
 func (e *encoder) prepareFlat(t *tool) {
-	e.noStrict()
 	e.changed(t, flattened(t))
 	e.prepareGrammar(t)
 }

@@ -27,12 +27,7 @@ func bedrock() Format {
 		join:    joinBedrock,
 		reply:   replyBedrock,
 		rule:    dashedNames(),
-		layout: func(o Options) layout {
-			if o.Request {
-				return layout{open: `{"tools":[`, between: ",", close: "]}", empty: `{"tools":[]}`}
-			}
-			return listLayout(o)
-		},
+		request: layout{open: `{"tools":[`, between: ",", close: "]}", empty: `{"tools":[]}`},
 		prepare: (*encoder).prepareFlat,
 		refuse:  refuseOddKeys,
 		write: func(e *encoder, t *tool) {

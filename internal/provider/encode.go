@@ -2,6 +2,7 @@ package provider
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -22,7 +23,15 @@ func (f Format) Encode(defs []registry.Definition, opts Options) (Output, []regi
 		opts.Defer = Deferral{}
 	}
 	e := &encoder{format: &f, opts: opts, parser: jsonx.Parser{Options: registry.SchemaJSON()}}
-	lay := f.layout(opts)
+	if opts.Strict && !f.strict { // Anthropic and Bedrock have strict tools, but reject requests with many of them
+		e.opts.Strict = false
+		e.diags = append(e.diags, registry.Warning("strict_ignored", "",
+			"--strict has no effect with format "+f.Name, "it applies to formats openai and openai-responses"))
+	}
+	lay := cmp.Or(f.layout, layout{open: "[", between: ",", close: "]", empty: "[]"})
+	if opts.Request {
+		lay = cmp.Or(f.request, lay)
+	}
 	e.out = append(make([]byte, 0, 1024*(1+len(defs))), lay.open...)
 	defs = e.deferral(defs)
 	names := f.names(defs, opts)
@@ -67,7 +76,9 @@ func (e *encoder) prepare(t *tool) error {
 			fmt.Sprintf("declared as %q, since %s does not accept the name %q", t.name, e.format.Name, t.def.Name),
 			"calls may use either name")
 	}
-	e.format.prepare(e, t)
+	if e.format.prepare != nil {
+		e.format.prepare(e, t)
+	}
 	if e.format.refuse != nil {
 		return e.format.refuse(t)
 	}

@@ -47,18 +47,6 @@ func (e *encoder) named(t *tool) {
 	e.string(t.def.Description)
 }
 
-// noStrict reports once that the format does not support --strict. Anthropic and
-// Bedrock have strict tools, but reject requests with many of them.
-func (e *encoder) noStrict() {
-	if !e.opts.Strict {
-		return
-	}
-	e.opts.Strict = false
-	e.diags = append(e.diags, registry.Warning("strict_ignored", "",
-		"--strict has no effect with format "+e.format.Name+"",
-		"it applies to formats openai and openai-responses"))
-}
-
 // raw writes text unchanged.
 func (e *encoder) raw(s string) { e.out = append(e.out, s...) }
 

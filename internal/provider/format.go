@@ -44,8 +44,10 @@ type Format struct {
 	Text bool
 
 	rule    nameRule
-	layout  func(Options) layout
-	prepare func(*encoder, *tool) // adapts the schema to the format
+	layout  layout                // of the output; a JSON list if it is empty
+	request layout                // with Options.Request, if it differs
+	strict  bool                  // Options.Strict applies to the format
+	prepare func(*encoder, *tool) // adapts the schema to the format; may be nil
 	refuse  func(*tool) error     // returns why the adapted tool cannot be declared; may be nil
 	write   func(*encoder, *tool)
 	after   func(*encoder, *tool) // writes further entries after the tool's; may be nil
@@ -130,9 +132,6 @@ type Declaration struct {
 
 // layout is the text around and between declarations.
 type layout struct{ open, between, close, empty string }
-
-// listLayout is the layout of formats whose declarations are a plain JSON list.
-func listLayout(Options) layout { return layout{open: "[", between: ",", close: "]", empty: "[]"} }
 
 // Defers reports whether the provider accepts deferred tools and finds them
 // itself.

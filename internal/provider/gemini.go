@@ -32,12 +32,7 @@ func geminiFormat() Format {
 		join:    joinGemini,
 		reply:   replyGemini,
 		rule:    nameRule{extra: ".-", letterFirst: true, max: 64},
-		layout: func(o Options) layout {
-			if o.Request {
-				return layout{open: `[{"functionDeclarations":[`, between: ",", close: "]}]", empty: "[]"}
-			}
-			return listLayout(o)
-		},
+		request: layout{open: `[{"functionDeclarations":[`, between: ",", close: "]}]", empty: "[]"},
 		prepare: (*encoder).prepareGemini,
 		refuse:  func(t *tool) error { return t.unfit },
 		write: func(e *encoder, t *tool) {
@@ -64,7 +59,6 @@ func geminiFormat() Format {
 // reject it, adapts it to the API's type Schema. A schema that this type cannot
 // express is declared with parametersJsonSchema instead.
 func (e *encoder) prepareGemini(t *tool) {
-	e.noStrict()
 	if e.opts.GeminiReference {
 		e.prepareReference(t)
 		return

@@ -25,11 +25,7 @@ func geminiInteractions() Format {
 		join:    joinInteractions,
 		reply:   replyInteractions,
 		rule:    nameRule{extra: ".-", letterFirst: true, max: 64},
-		layout:  listLayout,
-		prepare: func(e *encoder, t *tool) {
-			e.noStrict()
-			e.changed(t, rewrite.TypeRoot(t.schema))
-		},
+		prepare: func(e *encoder, t *tool) { e.changed(t, rewrite.TypeRoot(t.schema)) },
 		write: func(e *encoder, t *tool) {
 			e.raw(`{"type":"function","name":`)
 			e.string(t.name)

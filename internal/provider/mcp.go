@@ -21,13 +21,8 @@ func mcp() Format {
 		decode:  decodeMCP,
 		reply:   replyMCP,
 		rule:    nameRule{extra: ".-", max: 128},
-		layout: func(Options) layout {
-			return layout{open: `{"tools":[`, between: ",", close: "]}", empty: `{"tools":[]}`}
-		},
-		prepare: func(e *encoder, t *tool) {
-			e.noStrict()
-			e.changed(t, rewrite.ForClients(t.schema))
-		},
+		layout:  layout{open: `{"tools":[`, between: ",", close: "]}", empty: `{"tools":[]}`},
+		prepare: func(e *encoder, t *tool) { e.changed(t, rewrite.ForClients(t.schema)) },
 		write: func(e *encoder, t *tool) {
 			e.raw(`{"name":`)
 			e.string(t.name)

@@ -14,11 +14,7 @@ func mistral() Format {
 		join:    joinOpenAI,
 		reply:   replyMistral,
 		rule:    dashedNames(),
-		layout:  listLayout,
-		prepare: func(e *encoder, t *tool) {
-			e.noStrict()
-			e.changed(t, rewrite.TypeRoot(t.schema))
-		},
+		prepare: func(e *encoder, t *tool) { e.changed(t, rewrite.TypeRoot(t.schema)) },
 		write: func(e *encoder, t *tool) {
 			e.raw(`{"type":"function","function":`)
 			e.named(t)

@@ -28,7 +28,7 @@ func openai() Format {
 		join:    joinOpenAI,
 		reply:   replyOpenAI,
 		rule:    dashedNames(),
-		layout:  listLayout,
+		strict:  true,
 		prepare: (*encoder).prepareOpenAI,
 		write: func(e *encoder, t *tool) {
 			e.raw(`{"type":"function","function":`)

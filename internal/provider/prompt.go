@@ -23,10 +23,7 @@ func prompt() Format {
 		Summary: "text for a system prompt",
 		Text:    true,
 		rule:    nameRule{extra: ".-", max: 64},
-		layout: func(Options) layout {
-			return layout{open: promptHead + "\n", between: "\n", empty: "There are no tools to call.\n"}
-		},
-		prepare: func(e *encoder, t *tool) { e.noStrict() },
+		layout:  layout{open: promptHead + "\n", between: "\n", empty: "There are no tools to call.\n"},
 		write: func(e *encoder, t *tool) {
 			e.raw("## " + t.name + "\n")
 			if description := strings.TrimSpace(t.def.Description); description != "" {
@@ -56,11 +53,8 @@ func jsonSchema() Format {
 		Name:    "json-schema",
 		Summary: "an object of JSON Schemas by tool name",
 		rule:    nameRule{extra: ".-", max: 64},
-		layout: func(Options) layout {
-			return layout{open: "{", between: ",", close: "}", empty: "{}"}
-		},
+		layout:  layout{open: "{", between: ",", close: "}", empty: "{}"},
 		prepare: func(e *encoder, t *tool) {
-			e.noStrict()
 			if t.schema.Get("description") == nil && t.def.Description != "" {
 				t.schema.Prepend("description", jsonx.NewString(t.def.Description))
 			}

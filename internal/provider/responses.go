@@ -28,7 +28,7 @@ func openaiResponses() Format {
 		rule: nameRule{extra: "-", max: 64, reserved: func(name string) bool { // namespaces of the API itself
 			return name == "tool_search" || name == "file_search" || name == "image_gen"
 		}},
-		layout:  listLayout,
+		strict:  true,
 		prepare: (*encoder).prepareOpenAI,
 		search:  responsesSearch, namespaces: true,
 		write: func(e *encoder, t *tool) {

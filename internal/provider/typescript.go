@@ -17,10 +17,7 @@ func typescriptFormat() Format {
 		Summary: "TypeScript signatures",
 		Text:    true,
 		rule:    nameRule{extra: "", letterFirst: true, max: 64, reserved: typescript.Reserved},
-		layout: func(Options) layout {
-			return layout{between: "\n", empty: "// There are no tools to call.\n"}
-		},
-		prepare: func(e *encoder, t *tool) { e.noStrict() },
+		layout:  layout{between: "\n", empty: "// There are no tools to call.\n"},
 		write: func(e *encoder, t *tool) {
 			e.out = typescript.AppendComment(e.out, "", t.def.Description)
 			e.raw("declare function " + t.name + "(")

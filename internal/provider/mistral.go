@@ -41,16 +41,9 @@ func replyMistral(t *Turn, answers []Answer) []any {
 func mistralMedia(p part) any {
 	switch {
 	case p.isImage():
-		return struct {
-			Type string `json:"type"`
-			URL  string `json:"image_url"`
-		}{"image_url", p.dataURL()}
+		return mediaBlock{Type: "image_url", ImageURL: p.dataURL()}
 	case p.isPDF():
-		return struct {
-			Type string `json:"type"`
-			URL  string `json:"document_url"`
-			Name string `json:"document_name"`
-		}{"document_url", p.dataURL(), p.fileName()}
+		return mediaBlock{Type: "document_url", DocumentURL: p.dataURL(), DocumentName: p.fileName()}
 	}
 	return nil
 }

@@ -233,31 +233,27 @@ func (t *Turn) textAndMedia(i int, a Answer, media func(part) any) (text string,
 	return lines.result(a.IsError), blocks
 }
 
+// mediaBlock is a block of content for the APIs of OpenAI and Mistral, with the members that blocks of its
+// type have.
+type mediaBlock struct {
+	Type         string `json:"type,omitempty"`
+	ImageURL     any    `json:"image_url,omitempty"` // text, or an object with the member url
+	Sound        any    `json:"input_audio,omitempty"`
+	File         any    `json:"file,omitempty"` // an object with filename and file_data
+	DocumentURL  string `json:"document_url,omitempty"`
+	DocumentName string `json:"document_name,omitempty"`
+	FileName     string `json:"filename,omitempty"`
+	FileData     string `json:"file_data,omitempty"`
+}
+
 func openAIMedia(p part) any {
-	type location struct {
-		URL string `json:"url"`
-	}
-	type sound struct {
-		Data   []byte `json:"data"`
-		Format string `json:"format"`
-	}
-	type file struct {
-		Name string `json:"filename"`
-		Data string `json:"file_data"`
-	}
-	type block struct {
-		Type  string    `json:"type"`
-		URL   *location `json:"image_url,omitempty"`
-		Sound *sound    `json:"input_audio,omitempty"`
-		File  *file     `json:"file,omitempty"`
-	}
 	switch {
 	case p.isImage():
-		return block{Type: "image_url", URL: &location{p.dataURL()}}
+		return mediaBlock{Type: "image_url", ImageURL: map[string]string{"url": p.dataURL()}}
 	case p.soundFormat() != "":
-		return block{Type: "input_audio", Sound: &sound{p.Data, p.soundFormat()}}
+		return mediaBlock{Type: "input_audio", Sound: map[string]any{"data": p.Data, "format": p.soundFormat()}}
 	case p.isPDF():
-		return block{Type: "file", File: &file{p.fileName(), p.dataURL()}}
+		return mediaBlock{Type: "file", File: mediaBlock{FileName: p.fileName(), FileData: p.dataURL()}}
 	}
 	return nil
 }

@@ -190,67 +190,37 @@ func runByServer(item object) bool {
 	}
 }
 
-// Output items of the Responses API. Caller is set if the call was not made by the
-// model itself.
-type (
-	functionOutput struct {
-		Type      string          `json:"type"`
-		ID        json.RawMessage `json:"call_id"`
-		Output    any             `json:"output"`
-		Caller    json.RawMessage `json:"caller,omitempty"`
-		Namespace json.RawMessage `json:"namespace,omitempty"`
-	}
-	searchOutput struct {
-		Type      string            `json:"type"`
-		ID        json.RawMessage   `json:"call_id"`
-		Execution string            `json:"execution"`
-		Status    string            `json:"status"`
-		Tools     []json.RawMessage `json:"tools"`
-	}
-	shellOutput struct {
-		Type   string          `json:"type"`
-		ID     json.RawMessage `json:"call_id"`
-		Output []shellChunk    `json:"output"`
-		Most   json.RawMessage `json:"max_output_length,omitempty"`
-		Caller json.RawMessage `json:"caller,omitempty"`
-	}
-	shellChunk struct {
-		Stdout  string       `json:"stdout"`
-		Stderr  string       `json:"stderr"`
-		Outcome shellOutcome `json:"outcome"`
-	}
-	shellOutcome struct {
+// outputItem is an output item of the Responses API, with what the items of its kind have. Caller is set
+// if the call was not made by the model itself.
+type outputItem struct {
+	Type      string          `json:"type"`
+	ID        json.RawMessage `json:"call_id,omitempty"`
+	LocalID   json.RawMessage `json:"id,omitempty"`
+	Execution string          `json:"execution,omitempty"`
+	Status    string          `json:"status,omitempty"`
+	Tools     any             `json:"tools,omitempty"` // a list; an empty one counts
+	Output    any             `json:"output,omitempty"`
+	Most      json.RawMessage `json:"max_output_length,omitempty"`
+	Caller    json.RawMessage `json:"caller,omitempty"`
+	Namespace json.RawMessage `json:"namespace,omitempty"`
+}
+
+// shellChunk is the output of a command that was not run.
+type shellChunk struct {
+	Stdout  string `json:"stdout"`
+	Stderr  string `json:"stderr"`
+	Outcome struct {
 		Type string `json:"type"`
 		Code int    `json:"exit_code"`
-	}
-	localShellOutput struct {
-		Type   string          `json:"type"`
-		ID     json.RawMessage `json:"id"`
-		Output string          `json:"output"`
-	}
-	patchOutput struct {
-		Type   string          `json:"type"`
-		ID     json.RawMessage `json:"call_id"`
-		Status string          `json:"status"`
-		Output string          `json:"output"`
-		Caller json.RawMessage `json:"caller,omitempty"`
-	}
-	computerOutput struct {
-		Type   string          `json:"type"`
-		ID     json.RawMessage `json:"call_id"`
-		Output screenshot      `json:"output"`
-	}
-	screenshot struct {
-		Type string `json:"type"`
-		URL  string `json:"image_url"`
-	}
-	approvalResponse struct {
-		Type    string          `json:"type"`
-		ID      json.RawMessage `json:"approval_request_id"`
-		Approve bool            `json:"approve"`
-		Reason  string          `json:"reason"`
-	}
-)
+	} `json:"outcome"`
+}
+
+type approvalResponse struct {
+	Type    string          `json:"type"`
+	ID      json.RawMessage `json:"approval_request_id"`
+	Approve bool            `json:"approve"`
+	Reason  string          `json:"reason"`
+}
 
 // noScreen is the answer to a computer_call, which can only be an image. It shows a
 // text.
@@ -270,30 +240,35 @@ func replyResponses(t *Turn, answers []Answer) []any {
 // responsesItem answers one call. The registry has no counterparts of the API's own
 // tools, so the answers to their calls have a text that says so.
 func (c Call) responsesItem(a Answer) any {
-	caller := c.echoed("caller")
-	switch c.kind {
-	case kindSearch: // this answer has no field for text
-		return searchOutput{"tool_search_output", c.id, "client", "completed", append([]json.RawMessage{}, a.Tools...)}
-	case kindShell:
-		most := asObject(c.item["action"])["max_output_length"]
-		if jsonx.KindOf(most) != jsonx.Number {
-			most = nil
-		}
-		return shellOutput{c.kind + "_output", c.id,
-			[]shellChunk{{Stderr: a.words(), Outcome: shellOutcome{"exit", 1}}}, most, caller}
-	case kindLocalShell:
-		return localShellOutput{c.kind + "_output", c.id, a.words()}
-	case kindPatch:
-		return patchOutput{c.kind + "_output", c.id, "failed", a.words(), caller}
-	case kindComputer: // only a person may acknowledge its safety checks
-		picture := part{registry.Content{Data: noScreen, MIMEType: "image/png"}}
-		return computerOutput{c.kind + "_output", c.id, screenshot{"computer_screenshot", picture.dataURL()}}
-	case kindApproval:
-		return approvalResponse{"mcp_approval_response", c.id, false, a.words()}
-	}
-	item := functionOutput{Type: c.kind + "_output", ID: c.id, Output: a.responsesOutput(), Caller: caller}
+	item := outputItem{Type: c.kind + "_output", ID: c.id}
 	if c.kind == "function_call" { // a custom tool's output has no such field
 		item.Namespace = c.echoed("namespace")
+	}
+	if c.kind != kindLocalShell && c.kind != kindComputer {
+		item.Caller = c.echoed("caller")
+	}
+	switch c.kind {
+	case kindSearch: // this answer has no field for text
+		return outputItem{Type: "tool_search_output", ID: c.id, Execution: "client", Status: "completed",
+			Tools: append([]json.RawMessage{}, a.Tools...)}
+	case kindShell:
+		chunk := shellChunk{Stderr: a.words()}
+		chunk.Outcome.Type, chunk.Outcome.Code = "exit", 1
+		item.Output = []shellChunk{chunk}
+		if most := asObject(c.item["action"])["max_output_length"]; jsonx.KindOf(most) == jsonx.Number {
+			item.Most = most
+		}
+	case kindLocalShell:
+		item.ID, item.LocalID, item.Output = nil, c.id, a.words()
+	case kindPatch:
+		item.Status, item.Output = "failed", a.words()
+	case kindComputer: // only a person may acknowledge its safety checks
+		picture := part{registry.Content{Data: noScreen, MIMEType: "image/png"}}
+		item.Output = mediaBlock{Type: "computer_screenshot", ImageURL: picture.dataURL()}
+	case kindApproval:
+		return approvalResponse{"mcp_approval_response", c.id, false, a.words()}
+	default:
+		item.Output = a.responsesOutput()
 	}
 	return item
 }
@@ -323,16 +298,9 @@ func (a Answer) responsesOutput() any {
 func responsesMedia(p part) any {
 	switch {
 	case p.isImage():
-		return struct {
-			Type string `json:"type"`
-			URL  string `json:"image_url"`
-		}{"input_image", p.dataURL()}
+		return mediaBlock{Type: "input_image", ImageURL: p.dataURL()}
 	case p.isPDF():
-		return struct {
-			Type string `json:"type"`
-			Name string `json:"filename"`
-			Data string `json:"file_data"`
-		}{"input_file", p.fileName(), p.dataURL()}
+		return mediaBlock{Type: "input_file", FileName: p.fileName(), FileData: p.dataURL()}
 	}
 	return nil
 }

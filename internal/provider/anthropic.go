@@ -29,9 +29,7 @@ func anthropic() Format {
 		refuse:  refuseOddKeys,
 		search:  anthropicSearch,
 		write: func(e *encoder, t *tool) {
-			e.named(t)
-			e.raw(`,"input_schema":`)
-			e.value(t.schema)
+			e.declare(t, "{", "input_schema")
 			e.writeStrict(t)
 			e.flag("defer_loading", t.def.Provider.DeferLoading)
 			e.flag("eager_input_streaming", t.def.Provider.EagerInputStreaming)

@@ -34,8 +34,7 @@ func bedrock() Format {
 			e.raw(`{"toolSpec":{"name":`)
 			e.string(t.name)
 			if t.def.Description != "" {
-				e.raw(`,"description":`)
-				e.string(t.def.Description)
+				e.text("description", t.def.Description)
 			}
 			e.raw(`,"inputSchema":{"json":`)
 			e.value(t.schema)

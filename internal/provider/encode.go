@@ -205,21 +205,16 @@ func (e *encoder) enter(t *tool, between string, first bool) {
 	}
 	if wanted != e.namespace {
 		e.leaveNamespace()
-		if !first {
-			e.raw(between)
-		}
-		if wanted != "" {
-			e.raw(`{"type":"namespace","name":`)
-			e.string(e.namespaces[wanted])
-			e.raw(`,"description":`)
-			e.string(e.opts.Defer.Namespaces[wanted])
-			e.raw(`,"tools":[`)
-			e.namespace = wanted
-		}
-		return
 	}
 	if !first {
 		e.raw(between)
+	}
+	if wanted != e.namespace {
+		e.raw(`{"type":"namespace","name":`)
+		e.string(e.namespaces[wanted])
+		e.text("description", e.opts.Defer.Namespaces[wanted])
+		e.raw(`,"tools":[`)
+		e.namespace = wanted
 	}
 }
 

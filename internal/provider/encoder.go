@@ -39,18 +39,26 @@ func flattened(t *tool, further ...string) []string {
 	)
 }
 
-// named begins an object with name and description.
-func (e *encoder) named(t *tool) {
-	e.raw(`{"name":`)
+// declare writes a declaration without its end: what begins it, name, description, and the schema with
+// this key.
+func (e *encoder) declare(t *tool, begin, key string) {
+	e.raw(begin + `"name":`)
 	e.string(t.name)
-	e.raw(`,"description":`)
-	e.string(t.def.Description)
+	e.text("description", t.def.Description)
+	e.raw(`,"` + key + `":`)
+	e.value(t.schema)
 }
 
 // raw writes text unchanged.
 func (e *encoder) raw(s string) { e.out = append(e.out, s...) }
 
 func (e *encoder) string(s string) { e.out = jsonx.AppendQuote(e.out, s) }
+
+// text writes a further member that is a text.
+func (e *encoder) text(key, s string) {
+	e.raw(`,"` + key + `":`)
+	e.string(s)
+}
 
 // value writes a JSON value.
 func (e *encoder) value(n *jsonx.Value) { e.out = n.AppendTo(e.out) }
@@ -170,17 +178,10 @@ func isOpenAICaller(name string) bool    { return name == "programmatic" }
 // provider knows.
 func (e *encoder) callers(t *tool, foreign func(string) bool) {
 	names := slices.DeleteFunc(slices.Clone(t.def.Provider.AllowedCallers), foreign)
-	if len(names) == 0 {
-		return
+	if len(names) > 0 {
+		list, _ := jsonx.Marshal(names) // cannot fail
+		e.raw(`,"allowed_callers":` + string(list))
 	}
-	e.raw(`,"allowed_callers":[`)
-	for i, name := range names {
-		if i > 0 {
-			e.raw(",")
-		}
-		e.string(name)
-	}
-	e.raw("]")
 }
 
 // examples writes example params. The tool's schema must not be used
@@ -231,8 +232,7 @@ func (e *encoder) cachePoint(t *tool) *registry.CacheControl {
 // ttl writes the lifetime of a cache.
 func (e *encoder) ttl(point *registry.CacheControl) {
 	if point.TTL != "" {
-		e.raw(`,"ttl":`)
-		e.string(point.TTL)
+		e.text("ttl", point.TTL)
 	}
 }
 

@@ -36,18 +36,15 @@ func geminiFormat() Format {
 		prepare: (*encoder).prepareGemini,
 		refuse:  func(t *tool) error { return t.unfit },
 		write: func(e *encoder, t *tool) {
-			e.named(t)
+			key := "parametersJsonSchema"
 			if t.byParameters {
-				e.raw(`,"parameters":`)
-			} else {
-				e.raw(`,"parametersJsonSchema":`)
+				key = "parameters"
 			}
-			e.value(t.schema)
-			if behavior := t.def.Provider.Behavior; behavior != "" && !e.opts.GeminiReference {
-				e.raw(`,"behavior":`)
-				e.string(behavior)
-			}
+			e.declare(t, "{", key)
 			if !e.opts.GeminiReference {
+				if behavior := t.def.Provider.Behavior; behavior != "" {
+					e.text("behavior", behavior)
+				}
 				e.writeFurther(t, "responseJsonSchema", t.def.DeclaredOutputSchema(), e.outputSchema)
 			}
 			e.raw("}")

@@ -27,12 +27,7 @@ func geminiInteractions() Format {
 		rule:    nameRule{extra: ".-", letterFirst: true, max: 64},
 		prepare: func(e *encoder, t *tool) { e.changed(t, rewrite.TypeRoot(t.schema)) },
 		write: func(e *encoder, t *tool) {
-			e.raw(`{"type":"function","name":`)
-			e.string(t.name)
-			e.raw(`,"description":`)
-			e.string(t.def.Description)
-			e.raw(`,"parameters":`)
-			e.value(t.schema)
+			e.declare(t, `{"type":"function",`, "parameters")
 			e.raw("}")
 		},
 	}

@@ -27,12 +27,10 @@ func mcp() Format {
 			e.raw(`{"name":`)
 			e.string(t.name)
 			if title := t.def.Title(); title != "" && title != t.name {
-				e.raw(`,"title":`)
-				e.string(title)
+				e.text("title", title)
 			}
 			if t.def.Description != "" {
-				e.raw(`,"description":`)
-				e.string(t.def.Description)
+				e.text("description", t.def.Description)
 			}
 			e.raw(`,"inputSchema":`)
 			e.value(t.schema)

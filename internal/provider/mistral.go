@@ -16,10 +16,7 @@ func mistral() Format {
 		rule:    dashedNames(),
 		prepare: func(e *encoder, t *tool) { e.changed(t, rewrite.TypeRoot(t.schema)) },
 		write: func(e *encoder, t *tool) {
-			e.raw(`{"type":"function","function":`)
-			e.named(t)
-			e.raw(`,"parameters":`)
-			e.value(t.schema)
+			e.declare(t, `{"type":"function","function":{`, "parameters")
 			e.flag("strict", t.def.Provider.Strict)
 			e.raw("}}")
 		},

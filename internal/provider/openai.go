@@ -31,10 +31,7 @@ func openai() Format {
 		strict:  true,
 		prepare: (*encoder).prepareOpenAI,
 		write: func(e *encoder, t *tool) {
-			e.raw(`{"type":"function","function":`)
-			e.named(t)
-			e.raw(`,"parameters":`)
-			e.value(t.schema)
+			e.declare(t, `{"type":"function","function":{`, "parameters")
 			switch { // if absent, strict is false in this API
 			case t.strict:
 				e.raw(`,"strict":true`)

@@ -32,12 +32,7 @@ func openaiResponses() Format {
 		prepare: (*encoder).prepareOpenAI,
 		search:  responsesSearch, namespaces: true,
 		write: func(e *encoder, t *tool) {
-			e.raw(`{"type":"function","name":`)
-			e.string(t.name)
-			e.raw(`,"description":`)
-			e.string(t.def.Description)
-			e.raw(`,"parameters":`)
-			e.value(t.schema)
+			e.declare(t, `{"type":"function",`, "parameters")
 			e.flag("strict", &t.strict)
 			e.flag("defer_loading", t.def.Provider.DeferLoading)
 			e.callers(t, isAnthropicCaller)

@@ -83,22 +83,15 @@ func decodeAnthropic(t *Turn, raw json.RawMessage) error {
 	if err != nil {
 		return err
 	}
-	last := false
-	for _, raw := range blocks {
-		if last, err = t.anthropicBlock(asObject(raw)); err != nil {
-			return err
-		}
-	}
-	return t.ended(o.text("stop_reason"), asObject(o["stop_details"]).text("explanation"), len(t.Calls) > 0, last)
+	last, err := eachPart(blocks, t.anthropicBlock)
+	return cmp.Or(err,
+		t.ended(o.text("stop_reason"), asObject(o["stop_details"]).text("explanation"), len(t.Calls) > 0, last))
 }
 
 // anthropicBlocks finds the content blocks.
 func anthropicBlocks(raw json.RawMessage, o object) ([]json.RawMessage, error) {
 	if blocks, ok := jsonx.Elements(raw); ok {
 		return blocks, nil
-	}
-	if err := apiError(o); err != nil {
-		return nil, err
 	}
 	switch {
 	case o.text("role") == "user":
@@ -128,7 +121,7 @@ func (t *Turn) anthropicBlock(block object) (called bool, err error) {
 	case "tool_result":
 		return false, errors.New("it contains answers to calls; send the assistant's message")
 	case "tool_use":
-		c := Call{id: idOf(block["id"]), Name: block.text("name"), Params: params(block["input"]), item: block}
+		c := callOf(block, "id", "input")
 		if set := block.text("toolset_name"); set != "" { // tools of the API, whatever their names are
 			c.Fault = "Calls of the toolset " + set + " are not supported. Call a declared tool."
 		}

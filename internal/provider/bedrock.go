@@ -2,6 +2,7 @@ package provider
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -61,13 +62,8 @@ func decodeBedrock(t *Turn, raw json.RawMessage) error {
 	if err != nil {
 		return err
 	}
-	last := false
-	for _, raw := range blocks {
-		if last, err = t.bedrockBlock(asObject(raw)); err != nil {
-			return err
-		}
-	}
-	return t.ended(o.text("stopReason"), "", len(t.Calls) > 0, last)
+	last, err := eachPart(blocks, t.bedrockBlock)
+	return cmp.Or(err, t.ended(o.text("stopReason"), "", len(t.Calls) > 0, last))
 }
 
 // bedrockBlocks finds the content blocks.
@@ -107,9 +103,9 @@ func (t *Turn) bedrockBlock(block object) (called bool, err error) {
 	case use == nil || use.text("type") == "server_tool_use":
 		return false, nil
 	default:
-		c := Call{id: idOf(use["toolUseId"]), Name: use.text("name"), Params: params(use["input"])}
-		if kind := use.text("type"); kind != "" {
-			c.Fault = "Calls of type " + kind + " are not supported. Call a declared tool."
+		c := callOf(use, "toolUseId", "input")
+		if c.kind != "" {
+			c.Fault = "Calls of type " + c.kind + " are not supported. Call a declared tool."
 		}
 		t.Calls = append(t.Calls, c)
 		return true, nil
@@ -124,25 +120,20 @@ func replyBedrock(t *Turn, answers []Answer) []any {
 		Content []any           `json:"content"`
 		Status  string          `json:"status,omitempty"`
 	}
-	type block struct {
-		Result result `json:"toolResult"`
-	}
-	text := func(s string) any { return bedrockText{s} }
-	out := make([]block, len(answers))
+	out := make([]map[string]result, len(answers))
 	for i, a := range answers {
 		c := t.Calls[i]
-		out[i].Result = result{ID: c.id, Content: a.blocks(text,
+		r := result{ID: c.id, Content: a.blocks(bedrockText,
 			func(n int, p part) []any { return bedrockMedia(p, fmt.Sprintf("%s %d", c.idText(), n+1)) })}
 		if a.IsError {
-			out[i].Result.Status = "error"
+			r.Status = "error"
 		}
+		out[i] = map[string]result{"toolResult": r}
 	}
 	return []any{message{"user", out}}
 }
 
-type bedrockText struct {
-	Text string `json:"text"`
-}
+func bedrockText(s string) any { return map[string]string{"text": s} }
 
 // bedrockMedia returns the blocks for an image, a video or a document, or nil for a
 // part that Converse does not accept. Document names must be unique in a
@@ -164,7 +155,7 @@ func bedrockMedia(p part, name string) []any {
 	case "":
 		return nil
 	case "document": // the real name is in the text
-		return []any{bedrockText{p.Note()}, map[string]media{kind: {format, documentName(name), source{p.Data}}}}
+		return []any{bedrockText(p.Note()), map[string]media{kind: {format, documentName(name), source{p.Data}}}}
 	}
 	return []any{map[string]media{kind: {format, "", source{p.Data}}}}
 }

@@ -43,7 +43,11 @@ func (f Format) Decode(data []byte) (*Turn, error) {
 		return nil, f.unreadable("it is not valid JSON: %s", err.Message)
 	}
 	t := &Turn{format: f}
-	if err := f.decode(t, data); err != nil {
+	err = apiError(asObject(data))
+	if err == nil {
+		err = f.decode(t, data)
+	}
+	if err != nil {
 		if err == errUnrecognized {
 			return nil, f.unrecognized(data)
 		}
@@ -58,10 +62,9 @@ func (f Format) Decode(data []byte) (*Turn, error) {
 		return nil, f.unreadable("it contains %d calls, but the limit is %d", len(t.Calls), maxCalls)
 	}
 	t.message = registry.MendSurrogates(f.messageOf(data))
-	if err := t.identify(data); err != nil {
+	if err := t.mend(data); err != nil {
 		return nil, f.unreadable("%s", err)
 	}
-	t.rename()
 	return t, nil
 }
 
@@ -74,47 +77,39 @@ func (f Format) joined(events []json.RawMessage) (json.RawMessage, error) {
 	return jsonx.Marshal(response)
 }
 
-// identify gives an id to a single call without one, also in the message: some servers write an empty one.
-func (t *Turn) identify(data []byte) error {
-	anonymous := slices.IndexFunc(t.Calls, func(c Call) bool { return c.id == nil })
-	switch {
-	case t.format.callID == "" || anonymous < 0:
-		return nil
-	case len(t.Calls) > 1:
+// mend gives an id to a single call without one, since some servers write an empty one. In the message it also
+// writes names that the API does not take as it takes them: models invent such names of tools, and the API would
+// reject every later request of the conversation.
+func (t *Turn) mend(data []byte) error {
+	key := t.format.callID
+	anonymous := key != "" && slices.ContainsFunc(t.Calls, func(c Call) bool { return c.id == nil })
+	if anonymous && len(t.Calls) > 1 {
 		return fmt.Errorf("%d calls, of which at least one has no %s, cannot be answered; request the response again",
-			len(t.Calls), t.format.callID)
-	}
-	id := fmt.Sprintf("c%08x", crc32.ChecksumIEEE(data)) // of a form that every API takes
-	t.Calls[0].id = quoted(id)
-	message, err := jsonx.Parse(t.message, jsonx.Options{})
-	if err != nil { // there is no message
-		return nil
-	}
-	for _, call := range callsIn(message) {
-		own := call.Get(t.format.callID)
-		if (call.Get("function") != nil || call.Get("name").IsText(t.Calls[0].Name)) && (own == nil || idOf(own.JSON()) == nil) {
-			call.Set(t.format.callID, jsonx.NewString(id))
-		}
-	}
-	t.message = message.JSON()
-	return nil
-}
-
-// rename writes names in the message that the API does not take as it takes them. Models invent such
-// names of tools, and the API would reject every later request of the conversation.
-func (t *Turn) rename() {
-	if !slices.ContainsFunc(t.Calls, func(c Call) bool { return t.format.repeated(c.Name) != c.Name }) {
-		return
-	}
-	message, err := jsonx.Parse(t.message, jsonx.Options{})
-	if err != nil { // there is no message
-		return
+			len(t.Calls), key)
 	}
 	wrong := map[string]bool{}
 	for _, c := range t.Calls {
-		wrong[c.Name] = t.format.repeated(c.Name) != c.Name
+		if t.format.repeated(c.Name) != c.Name {
+			wrong[c.Name] = true
+		}
+	}
+	if !anonymous && len(wrong) == 0 {
+		return nil
+	}
+	id := fmt.Sprintf("c%08x", crc32.ChecksumIEEE(data)) // of a form that every API takes
+	if anonymous {
+		t.Calls[0].id = quoted(id)
+	}
+	message, err := jsonx.Parse(t.message, jsonx.Options{})
+	if err != nil { // there is no message
+		return nil
 	}
 	for _, call := range callsIn(message) {
+		own := call.Get(key)
+		if anonymous && (call.Get("function") != nil || call.Get("name").IsText(t.Calls[0].Name)) &&
+			(own == nil || idOf(own.JSON()) == nil) {
+			call.Set(key, jsonx.NewString(id))
+		}
 		for _, named := range []*jsonx.Value{call, call.Get("function"), call.Get("custom")} {
 			if name := named.Get("name"); name.Is(jsonx.String) && wrong[name.Text()] {
 				named.Set("name", jsonx.NewString(t.format.repeated(name.Text())))
@@ -122,6 +117,7 @@ func (t *Turn) rename() {
 		}
 	}
 	t.message = message.JSON()
+	return nil
 }
 
 // callsIn returns what may be a call in a model's message.

@@ -225,12 +225,7 @@ func (t *Turn) geminiContent(content object) (last bool, err error) {
 	if !ok && !jsonx.IsNull(content["parts"]) {
 		return false, errors.New("parts is not a list")
 	}
-	for _, raw := range parts {
-		if last, err = t.geminiPart(asObject(raw)); err != nil {
-			return false, err
-		}
-	}
-	return last, nil
+	return eachPart(parts, t.geminiPart)
 }
 
 // geminiPart adds the call of a part and reports whether it has one. Calls that
@@ -247,33 +242,21 @@ func (t *Turn) addGemini(call object) error {
 	if call.has("partialArgs") || string(call["willContinue"]) == "true" {
 		return errors.New("a call in it has its args in pieces; request it without streamFunctionCallArguments")
 	}
-	t.Calls = append(t.Calls, Call{id: idOf(call["id"]), Name: call.text("name"), Params: params(call["args"])})
+	t.Calls = append(t.Calls, callOf(call, "id", "args"))
 	return nil
 }
 
-// A content with functionResponse parts, as replyGemini writes it, and the
-// message for the Live API.
+// A content with functionResponse parts, as replyGemini writes it.
 type (
-	geminiToolResponse struct {
-		Response struct {
-			Responses []geminiResponse `json:"functionResponses"`
-		} `json:"toolResponse"`
-	}
 	geminiReply struct {
 		Role  string `json:"role"`
 		Parts []any  `json:"parts"`
-	}
-	geminiReplyPart struct {
-		Response geminiResponse `json:"functionResponse"`
 	}
 	geminiResponse struct {
 		ID       json.RawMessage `json:"id,omitempty"`
 		Name     string          `json:"name"`
 		Response map[string]any  `json:"response"`
-		Parts    []geminiMedia   `json:"parts,omitempty"`
-	}
-	geminiMedia struct {
-		InlineData geminiBlob `json:"inlineData"`
+		Parts    []any           `json:"parts,omitempty"`
 	}
 	geminiBlob struct {
 		MIMEType string `json:"mimeType"`
@@ -286,16 +269,16 @@ type (
 // them as separate parts.
 func replyGemini(t *Turn, answers []Answer) []any {
 	out := geminiReply{Role: "user"}
-	var live geminiToolResponse
+	var responses []geminiResponse
 	var beside []any
 	for i, a := range answers {
 		r, media := t.geminiResponse(i, a)
-		out.Parts = append(out.Parts, geminiReplyPart{r})
-		live.Response.Responses = append(live.Response.Responses, r)
+		out.Parts = append(out.Parts, map[string]any{"functionResponse": r})
+		responses = append(responses, r)
 		beside = append(beside, media...)
 	}
 	if t.live {
-		return []any{live}
+		return []any{map[string]any{"toolResponse": map[string]any{"functionResponses": responses}}}
 	}
 	out.Parts = append(out.Parts, beside...)
 	return []any{out}
@@ -305,20 +288,11 @@ func replyGemini(t *Turn, answers []Answer) []any {
 // response separately.
 func (t *Turn) geminiResponse(i int, a Answer) (r geminiResponse, beside []any) {
 	r = geminiResponse{ID: t.Calls[i].id, Name: t.Calls[i].Name}
-	text := notes{}
-	for _, c := range a.Content {
-		p := part{c}
-		if !t.geminiTakes(p) {
-			text.add(p.asText())
-			continue
-		}
-		text.add(p.Note())
-		m := geminiMedia{geminiBlob{p.mediaType(), p.Data}}
-		if t.siblings {
-			beside = append(beside, m)
-		} else {
-			r.Parts = append(r.Parts, m)
-		}
+	text, media := a.split(t.geminiMedia, part.Note)
+	if t.siblings {
+		beside = media
+	} else {
+		r.Parts = media
 	}
 	switch {
 	case a.IsError:
@@ -333,23 +307,26 @@ func (t *Turn) geminiResponse(i int, a Answer) (r geminiResponse, beside []any) 
 	return r, beside
 }
 
-// geminiTakes reports whether a part can be sent as media. The API rejects the
+// geminiMedia returns a part as media, nil if the API does not take it so: it rejects the
 // whole request if it has other types. It accepts fewer types within a response
 // than separately (documentation of function calling, "multimodal function
 // responses").
-func (t *Turn) geminiTakes(p part) bool {
-	if len(p.Data) == 0 {
-		return false
-	}
+func (t *Turn) geminiMedia(p part) any {
 	switch p.mediaType() {
 	case "image/png", "image/jpeg", "image/webp", "application/pdf", "text/plain":
-		return true
 	case "image/heic", "image/heif",
 		"audio/wav", "audio/mp3", "audio/mpeg", "audio/aiff", "audio/aac", "audio/ogg", "audio/flac",
 		"video/mp4", "video/mpeg", "video/quicktime", "video/webm", "video/x-flv", "video/wmv", "video/3gpp":
-		return t.siblings
+		if !t.siblings {
+			return nil
+		}
+	default:
+		return nil
 	}
-	return false
+	if len(p.Data) == 0 {
+		return nil
+	}
+	return map[string]any{"inlineData": geminiBlob{p.mediaType(), p.Data}}
 }
 
 func isGeminiChunks(data []byte) bool {

@@ -38,9 +38,6 @@ func decodeInteractions(t *Turn, raw json.RawMessage) error {
 	o := asObject(raw)
 	list, isList := jsonx.Elements(raw)
 	if !isList {
-		if err := apiError(o); err != nil {
-			return err
-		}
 		switch {
 		case o.has("steps"):
 			if list, isList = jsonx.Elements(o["steps"]); !isList {
@@ -82,8 +79,7 @@ func isStepCall(step object) bool {
 }
 
 func (t *Turn) addStep(step object) {
-	c := Call{id: idOf(step["id"]), Name: step.text("name"),
-		Params: params(step["arguments"]), kind: step.text("type")}
+	c := callOf(step, "id", "arguments")
 	if c.kind != "function_call" {
 		c.Fault = "Calls of type " + strings.TrimSuffix(c.kind, "_call") +
 			" are not supported. Call a declared function."

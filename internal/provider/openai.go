@@ -97,9 +97,6 @@ func decodeOpenAI(t *Turn, raw json.RawMessage) error {
 		return t.addOpenAI(list, false)
 	}
 	o := asObject(raw)
-	if err := apiError(o); err != nil {
-		return err
-	}
 	switch {
 	case o.has("choices"):
 		return t.openAIChoices(o)
@@ -212,20 +209,10 @@ func (t *Turn) toolMessages(answers []Answer, of func(part) any) (messages, medi
 // format accepts, it also returns blocks for a user message: a line that names the
 // call, and the media.
 func (t *Turn) textAndMedia(i int, a Answer, media func(part) any) (text string, blocks []any) {
-	lines := notes{}
-	for _, c := range a.Content {
-		p := part{c}
-		m := media(p)
-		if m == nil {
-			lines.add(p.asText())
-			continue
-		}
-		if blocks == nil {
-			blocks = []any{textBlock{"text",
-				"From the call " + t.Calls[i].idText() + " of " + cmp.Or(a.Tool, t.Calls[i].Name) + ":"}}
-		}
-		lines.add(p.Note() + " in the message below")
-		blocks = append(blocks, m)
+	lines, blocks := a.split(media, func(p part) string { return p.Note() + " in the message below" })
+	if len(blocks) > 0 {
+		from := "From the call " + t.Calls[i].idText() + " of " + cmp.Or(a.Tool, t.Calls[i].Name) + ":"
+		blocks = append([]any{textBlock{"text", from}}, blocks...)
 	}
 	return lines.result(a.IsError), blocks
 }

@@ -2,6 +2,7 @@ package provider
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -58,6 +59,16 @@ func (t *Turn) ended(reason, detail string, has, last bool) error {
 		return fmt.Errorf("it ended with %.100s%s, so nothing was run", reason, detail)
 	}
 	return nil
+}
+
+// eachPart calls add with the parts of a message, and reports whether the last of them is a call.
+func eachPart(parts []json.RawMessage, add func(object) (bool, error)) (last bool, err error) {
+	for _, raw := range parts {
+		if last, err = add(asObject(raw)); err != nil {
+			return false, err
+		}
+	}
+	return last, nil
 }
 
 // alternatives decodes the list of that name in a response, each item with decode. One of them at

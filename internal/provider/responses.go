@@ -65,9 +65,6 @@ func decodeResponses(t *Turn, raw json.RawMessage) error {
 	o := asObject(raw)
 	list, ok := jsonx.Elements(raw)
 	if !ok {
-		if err := apiError(o); err != nil {
-			return err
-		}
 		switch {
 		case asObject(o["output"]).has("message"): // a response of Bedrock
 			return errUnrecognized
@@ -132,13 +129,7 @@ func (t *Turn) responsesEnded(o object, items []object) error {
 // addResponses adds an item to the turn if it is a call that the client has to
 // answer.
 func (t *Turn) addResponses(item object) error {
-	c := Call{
-		id:     idOf(item["call_id"]),
-		Name:   item.text("name"),
-		Params: params(item["arguments"]),
-		kind:   item.text("type"),
-		item:   item,
-	}
+	c := callOf(item, "call_id", "arguments")
 	switch c.kind {
 	case "":
 		return errUnrecognized
@@ -277,7 +268,7 @@ func (c Call) echoed(key string) json.RawMessage {
 }
 
 func (a Answer) words() string {
-	text, _ := a.split(func(part) any { return nil })
+	text, _ := a.split(func(part) any { return nil }, nil)
 	return text.result(false)
 }
 

@@ -42,7 +42,12 @@ type Call struct {
 
 	id   json.RawMessage // as the model wrote it; nil if there is none
 	kind string          // kind of call, if the format has several
-	item object          // openai-responses, anthropic: the whole call, for values that the answer must repeat
+	item object          // the whole call, for values that the answer must repeat
+}
+
+// callOf returns the call in o, whose id and params have these keys.
+func callOf(o object, id, arguments string) Call {
+	return Call{id: idOf(o[id]), Name: o.text("name"), Params: params(o[arguments]), kind: o.text("type"), item: o}
 }
 
 // ID returns the id of the call as the model wrote it, or nil if there is none.
@@ -163,14 +168,19 @@ func (n notes) result(isError bool) string {
 	return text
 }
 
-// split returns the texts of an answer, and apart from them what media makes of its other parts.
-func (a Answer) split(media func(part) any) (text notes, apart []any) {
+// split returns the texts of an answer, and apart from them what media makes of its other parts. note, if
+// not nil, returns a text for each of these.
+func (a Answer) split(media func(part) any, note func(part) string) (text notes, apart []any) {
 	for _, c := range a.Content {
 		p := part{c}
-		if m := media(p); m != nil {
-			apart = append(apart, m)
-		} else {
+		m := media(p)
+		if m == nil {
 			text.add(p.asText())
+			continue
+		}
+		apart = append(apart, m)
+		if note != nil {
+			text.add(note(p))
 		}
 	}
 	return text, apart
@@ -180,7 +190,7 @@ func (a Answer) split(media func(part) any) (text notes, apart []any) {
 // type, and the media.
 func (a Answer) textOrList(kind string, marksErrors bool, media func(part) any) any {
 	marked := marksErrors && a.IsError
-	text, list := a.split(media)
+	text, list := a.split(media, nil)
 	switch {
 	case len(list) == 0:
 		return text.result(marked)

@@ -57,11 +57,7 @@ func (e *encoder) cacheControl(t *tool) {
 // the whole request. The API checks only the properties at the root.
 func refuseOddKeys(t *tool) error {
 	rule := nameRule{extra: "_.-", max: 64}
-	properties := t.schema.Get("properties")
-	if properties == nil {
-		return nil
-	}
-	for _, m := range properties.Members {
+	for _, m := range t.schema.Get("properties").Fields() {
 		if m.Name == "" || len(m.Name) > rule.max || !rule.obeys(m.Name) {
 			return fmt.Errorf("its param %.80q has a name that the API rejects (allowed are 1 to 64 letters, digits, _, . and -)", m.Name)
 		}

@@ -124,9 +124,7 @@ func (t *Turn) mend(data []byte) error {
 func callsIn(message *jsonx.Value) []*jsonx.Value {
 	items := slices.Clone(message.Items)
 	for _, list := range []string{"tool_calls", "content"} {
-		if v := message.Get(list); v.Is(jsonx.Array) {
-			items = append(items, v.Items...)
-		}
+		items = append(items, message.Get(list).Elements()...)
 	}
 	for i, call := range items {
 		if use := call.Get("toolUse"); use != nil {

@@ -135,8 +135,7 @@ func unclosed(n *jsonx.Value) (empty bool) {
 	for sub := range schema.Within(n) {
 		unclosed(sub)
 	}
-	properties := n.Get("properties")
-	return properties == nil || len(properties.Members) == 0
+	return len(n.Get("properties").Fields()) == 0
 }
 
 // decodeGemini decodes a GenerateContentResponse, the chunks of a streamed one,

@@ -40,7 +40,7 @@ func (e *encoder) params(n *jsonx.Value) {
 		root = n
 	}
 	further, p := root.Get("additionalProperties"), root.Get("properties")
-	if further.Is(jsonx.False) && (p == nil || len(p.Members) == 0) {
+	if further.Is(jsonx.False) && len(p.Fields()) == 0 {
 		return
 	}
 	e.raw("params")
@@ -58,17 +58,16 @@ func requiresAny(refs *schema.Refs, s *jsonx.Value, seen map[*jsonx.Value]bool) 
 		return false
 	}
 	seen[s] = true // an untrusted schema can refer to itself any number of times
-	if required := s.Get("required"); required != nil && len(required.Items) > 0 {
+	if len(s.Get("required").Elements()) > 0 {
 		return true
 	}
 	not := func(branch *jsonx.Value) bool { return !requiresAny(refs, branch, seen) }
 	for _, keyword := range []string{"anyOf", "oneOf"} {
-		if list := s.Get(keyword); list != nil && len(list.Items) > 0 && !slices.ContainsFunc(list.Items, not) {
+		if list := s.Get(keyword).Elements(); len(list) > 0 && !slices.ContainsFunc(list, not) {
 			return true
 		}
 	}
-	all := s.Get("allOf")
-	return all != nil && slices.ContainsFunc(all.Items, func(part *jsonx.Value) bool { return !not(part) })
+	return slices.ContainsFunc(s.Get("allOf").Elements(), func(part *jsonx.Value) bool { return !not(part) })
 }
 
 // returned writes the return type. The tool's schema must not be used afterwards.

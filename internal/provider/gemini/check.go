@@ -38,17 +38,14 @@ func Foreign(n *jsonx.Value) bool {
 	if !n.Is(jsonx.Object) {
 		return true
 	}
-	for i := range n.Members {
-		m := &n.Members[i]
+	for _, m := range n.Members {
 		if !isKeyword(m.Name) || m.Name == "type" && m.Value.Is(jsonx.Array) {
 			return true
 		}
 	}
-	if properties := n.Get("properties"); properties != nil {
-		for i := range properties.Members {
-			if Foreign(properties.Members[i].Value) {
-				return true
-			}
+	for _, m := range n.Get("properties").Fields() {
+		if Foreign(m.Value) {
+			return true
 		}
 	}
 	items := n.Get("items")
@@ -127,7 +124,7 @@ func (c *checker) typ(n *jsonx.Value) {
 		c.refuse("union_not_alone", []string{"anyOf"}, "the API requires anyOf to be the only keyword")
 	case typ == nil && anyOf == nil:
 		c.refuse("type_missing", nil, "the API requires a type")
-	case name == "object" && (properties == nil || len(properties.Members) == 0):
+	case name == "object" && len(properties.Fields()) == 0:
 		c.refuse("properties_missing", nil, "the API requires the properties of an object")
 	case name != "object" && properties != nil:
 		c.refuse("properties_refused", []string{"properties"}, "the API accepts properties only for objects")
@@ -140,13 +137,10 @@ func (c *checker) typ(n *jsonx.Value) {
 
 // lists checks the values of required and enum.
 func (c *checker) lists(n *jsonx.Value) {
-	if required := n.Get("required"); required != nil {
-		properties := n.Get("properties")
-		for _, r := range required.Items {
-			if properties.Get(r.Text()) == nil {
-				c.refuse("required_unknown", []string{"required"},
-					"%q is required but not among the properties", r.Text())
-			}
+	properties := n.Get("properties")
+	for _, r := range n.Get("required").Elements() {
+		if properties.Get(r.Text()) == nil {
+			c.refuse("required_unknown", []string{"required"}, "%q is required but not among the properties", r.Text())
 		}
 	}
 	if enum := n.Get("enum"); enum.Is(jsonx.Array) {
@@ -164,18 +158,13 @@ func (c *checker) lists(n *jsonx.Value) {
 
 // within checks the direct subschemas of n.
 func (c *checker) within(n *jsonx.Value) {
-	if properties := n.Get("properties"); properties != nil {
-		for i := range properties.Members {
-			m := &properties.Members[i]
-			c.schema(m.Value, "properties", m.Name)
-		}
+	for _, m := range n.Get("properties").Fields() {
+		c.schema(m.Value, "properties", m.Name)
 	}
 	if items := n.Get("items"); items != nil {
 		c.schema(items, "items")
 	}
-	if anyOf := n.Get("anyOf"); anyOf != nil {
-		for i, branch := range anyOf.Items {
-			c.schema(branch, "anyOf", strconv.Itoa(i))
-		}
+	for i, branch := range n.Get("anyOf").Elements() {
+		c.schema(branch, "anyOf", strconv.Itoa(i))
 	}
 }

@@ -173,8 +173,8 @@ func isRewritten(name string) bool {
 // branches returns the alternatives of a schema, or nil if it has none.
 func branches(n *jsonx.Value) []*jsonx.Value {
 	for _, keyword := range []string{"anyOf", "oneOf"} {
-		if list := n.Get(keyword); list.Is(jsonx.Array) && len(list.Items) > 0 {
-			return list.Items
+		if list := n.Get(keyword).Elements(); len(list) > 0 {
+			return list
 		}
 	}
 	return nil

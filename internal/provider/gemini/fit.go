@@ -333,10 +333,7 @@ func constants(n *jsonx.Value) []*jsonx.Value {
 	if c := n.Get("const"); c != nil {
 		return []*jsonx.Value{c}
 	}
-	if enum := n.Get("enum"); enum.Is(jsonx.Array) {
-		return enum.Items
-	}
-	return nil
+	return n.Get("enum").Elements()
 }
 
 // values returns the values of enum or const without null and values that the API

@@ -229,11 +229,9 @@ func OddNames(root *jsonx.Value) []string {
 	var odd []string
 	var look func(n *jsonx.Value)
 	look = func(n *jsonx.Value) {
-		if properties := n.Get("properties"); properties != nil {
-			for _, m := range properties.Members {
-				if !isPlain(m.Name) && !slices.Contains(odd, m.Name) {
-					odd = append(odd, m.Name)
-				}
+		for _, m := range n.Get("properties").Fields() {
+			if !isPlain(m.Name) && !slices.Contains(odd, m.Name) {
+				odd = append(odd, m.Name)
 			}
 		}
 		for sub := range schema.Within(n) {

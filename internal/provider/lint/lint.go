@@ -334,12 +334,8 @@ func adviseTool(d *registry.Definition, tokens int) []Finding {
 
 // undescribed returns the names of top-level params that have no description.
 func undescribed(schema *jsonx.Value) []string {
-	properties := schema.Get("properties")
-	if properties == nil {
-		return nil
-	}
 	var out []string
-	for _, m := range properties.Members {
+	for _, m := range schema.Get("properties").Fields() {
 		if strings.TrimSpace(m.Value.Get("description").Text()) == "" {
 			out = append(out, m.Name)
 		}

@@ -131,14 +131,12 @@ func ForClients(root *jsonx.Value) (changes []string) {
 }
 
 func objectProperties(n *jsonx.Value) (changed bool) {
-	if properties := n.Get("properties"); properties.Is(jsonx.Object) {
-		for i := range properties.Members {
-			switch v := &properties.Members[i].Value; {
-			case (*v).Is(jsonx.True):
-				*v, changed = jsonx.NewObject(), true
-			case (*v).Is(jsonx.False):
-				*v, changed = jsonx.NewObject(jsonx.NewMember("not", jsonx.NewObject())), true
-			}
+	for _, m := range n.Get("properties").Fields() {
+		switch v := m.Value; {
+		case v.Is(jsonx.True):
+			*v, changed = *jsonx.NewObject(), true
+		case v.Is(jsonx.False):
+			*v, changed = *jsonx.NewObject(jsonx.NewMember("not", jsonx.NewObject())), true
 		}
 	}
 	for sub := range schema.Within(n) {
@@ -230,24 +228,16 @@ func (f *flattener) fields(s *jsonx.Value, depth int) (out fields) {
 	if f.left--; err != nil || f.left < 0 || depth == 0 {
 		return out
 	}
-	if properties := s.Get("properties"); properties.Is(jsonx.Object) {
-		f.left -= len(properties.Members)
-		for _, m := range properties.Members {
-			out.add(m.Name, m.Value)
-		}
+	for _, m := range s.Get("properties").Fields() {
+		f.left--
+		out.add(m.Name, m.Value)
 	}
-	if required := s.Get("required"); required.Is(jsonx.Array) {
-		out.required = schema.AddNames(nil, required.Items)
-	}
-	if all := s.Get("allOf"); all.Is(jsonx.Array) {
-		for _, part := range all.Items {
-			out.join(f.fields(part, depth-1))
-		}
+	out.required = schema.AddNames(nil, s.Get("required").Elements())
+	for _, part := range s.Get("allOf").Elements() {
+		out.join(f.fields(part, depth-1))
 	}
 	for _, keyword := range []string{"anyOf", "oneOf"} {
-		if list := s.Get(keyword); list.Is(jsonx.Array) {
-			out.join(f.alternatives(list.Items, depth))
-		}
+		out.join(f.alternatives(s.Get(keyword).Elements(), depth))
 	}
 	return out
 }

@@ -437,7 +437,7 @@ func strictFormat(name string) bool {
 // object closes an object and makes all its properties required.
 func (s *stricter) object(n *jsonx.Value, depth int) error {
 	properties, further := n.Get("properties"), n.Get("additionalProperties")
-	named := properties.Is(jsonx.Object) && len(properties.Members) > 0
+	named := len(properties.Fields()) > 0
 	switch {
 	case further.Is(jsonx.Object) && len(further.Members) > 0,
 		!named && further != nil && !further.Is(jsonx.False),

@@ -76,21 +76,19 @@ func (w *writer) keywords(n *jsonx.Value, indent string, depth int) {
 	if typ := n.Get("type"); n.Get("properties") != nil || typ != nil && !(combined && typ.IsText("object")) {
 		w.types(n, typ, indent, depth, combined)
 	}
-	if all != nil {
-		for _, branch := range all.Items {
-			if w.full() {
-				break
-			}
-			if isCondition(branch) { // its properties are among those of n
-				continue
-			}
-			and()
-			w.schema(branch, indent, depth+1)
+	for _, branch := range all.Elements() {
+		if w.full() {
+			break
 		}
-	}
-	if alternatives != nil && len(alternatives.Items) > 0 {
+		if isCondition(branch) { // its properties are among those of n
+			continue
+		}
 		and()
-		w.union(alternatives.Items, indent, depth)
+		w.schema(branch, indent, depth+1)
+	}
+	if list := alternatives.Elements(); len(list) > 0 {
+		and()
+		w.union(list, indent, depth)
 	}
 	if len(w.out) == start {
 		w.raw("unknown")

@@ -164,6 +164,9 @@ func (l *lineReader) next() ([]byte, error) {
 		line, err := l.line()
 		if l.first && len(line) > 0 {
 			line, l.first = bytes.TrimPrefix(line, []byte(byteOrderMark)), false
+			if bytes.HasPrefix(line, []byte("Content-Length:")) {
+				return nil, errors.New("it writes messages with Content-Length headers, as language servers do, and not one on each line")
+			}
 		}
 		line = bytes.TrimSpace(line)
 		switch {

@@ -205,7 +205,7 @@ func (h *host) relist(life context.Context) {
 	h.mu.Unlock()
 	if err := s.Relist(life, servers...); err != nil && life.Err() == nil {
 		h.env.IO.Warn(registry.Warning("change_unread", "",
-			"a server reported a change but could not list its tools; its earlier tools stay: "+err.Error(), ""))
+			"a server that changed or was started again cannot list its tools; its earlier tools stay: "+err.Error(), ""))
 	}
 	h.tellChanged(life, false)
 }

@@ -226,7 +226,7 @@ func (o *Offers) refresh(ctx context.Context, sources []registry.Source) {
 	}
 	if failed != nil {
 		o.opts.Warn(registry.Warning("change_unread", "",
-			"a server reported a change but could not list its tools; its earlier tools stay: "+failed.Error(), ""))
+			"a server that changed or was started again cannot list its tools; its earlier tools stay: "+failed.Error(), ""))
 	}
 	if err == nil {
 		o.mu.Lock()

@@ -493,6 +493,8 @@ func forgotten() map[string]refusal {
 		"transport":        {400, "No transport found for sessionId"},
 		"answer":           {200, `{"jsonrpc":"2.0","id":$ID,"error":{"code":-32001,"message":"Session not found"}}`},
 		"invalid request":  {200, `{"jsonrpc":"2.0","id":$ID,"error":{"code":-32600,"message":"Invalid session ID"}}`},
+		"other revisions":  {400, `{"jsonrpc":"2.0","id":$ID,"error":{"code":-32022,"message":"no","data":{"supported":["2026-07-28"]}}}`},
+		"other revision":   {400, `{"error":"Bad Request: Unsupported protocol version: 2025-11-25"}`},
 		"uninitialized ok": {200, `{"jsonrpc":"2.0","id":$ID,"error":{"code":-32000,"message":"Bad Request: Server not initialized"}}`},
 	}
 }
@@ -546,6 +548,39 @@ func TestLostSessionOfEveryRequest(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestReplacedServer checks that a request is repeated if the server says that it speaks other revisions, or
+// keeps sessions, which it did not when the run connected.
+func TestReplacedServer(t *testing.T) {
+	for name, tt := range map[string]struct {
+		how   refusal
+		asked int32
+	}{
+		"other revisions": {refusal{400, `{"jsonrpc":"2.0","id":$ID,"error":{"code":-32022,"message":"no"}}`}, 2},
+		"sessions":        {refusal{400, `{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"Bad Request: Mcp-Session-Id header is required"}}`}, 2},
+		"its own session": {refusal{400, `{"jsonrpc":"2.0","id":$ID,"error":{"code":-32602,"message":"invalid session"}}`}, 1},
+		"no such method":  {refusal{404, `{"jsonrpc":"2.0","id":$ID,"error":{"code":-32601,"message":"no"}}`}, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var asked atomic.Int32
+			web := serve(t, func(next http.Handler) http.Handler {
+				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					request, _ := io.ReadAll(r.Body)
+					r.Body = io.NopCloser(strings.NewReader(string(request)))
+					if strings.Contains(string(request), `"tools/call"`) && asked.Add(1) == 1 {
+						forgets(w, tt.how, request)
+						return
+					}
+					next.ServeHTTP(w, r)
+				})
+			})
+			tools, _ := discovered(t, source(t, httpServer(web.URL)))
+			if r := run(t, tools, "echo", `{"text":"x"}`); asked.Load() != tt.asked || r.IsError != (tt.asked == 1) {
+				t.Errorf("asked %d times, %+v", asked.Load(), r)
+			}
+		})
 	}
 }
 

@@ -237,6 +237,9 @@ func (s *Session) exchange(ctx context.Context, r *Request) (json.RawMessage, er
 	ctx, span := startSpan(ctx, r, s.Revision(), h)
 	defer span.End()
 	result, err := s.exchangeOnce(ctx, r)
+	if s.Revision() != "" && s.http().hasLost(err) {
+		err = &SessionLostError{Text: err.Error()}
+	}
 	describe(ctx, span, result, err)
 	return result, err
 }
@@ -269,9 +272,6 @@ func (s *Session) exchangeOnce(ctx context.Context, r *Request) (json.RawMessage
 	}
 	select {
 	case <-r.answered:
-		if refused := r.err; s.http() != nil && s.http().inSession() && isSessionLost(refused) {
-			return nil, &SessionLostError{Text: refused.Error()}
-		}
 		return r.result, r.err
 	default:
 	}

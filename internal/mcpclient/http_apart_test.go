@@ -254,6 +254,10 @@ func TestUnusualEventsOverSSE(t *testing.T) {
 			}
 			ctx, end := context.WithCancel(r.Context())
 			target = onCall("end", func(http.ResponseWriter, *http.Request) { end() })(next)
+			target = onCall("odd", func(http.ResponseWriter, *http.Request) {
+				fmt.Fprint(w, "data: {\"result\":NaN}\n\n")
+				_ = http.NewResponseController(w).Flush()
+			})(target)
 			w.Header().Set("Content-Type", "text/event-stream")
 			fmt.Fprint(w, ": hello\n\nevent: hello\ndata: hello\n\nhello\n\n")
 			next.ServeHTTP(w, r.WithContext(ctx))
@@ -265,9 +269,11 @@ func TestUnusualEventsOverSSE(t *testing.T) {
 	if got := said(run(t, tools, "echo", `{"text":"hi"}`)); got != "hi" {
 		t.Errorf("%q", got)
 	}
-	_, err := tools["echo"].Run(t.Context(), registry.Call{Params: json.RawMessage(`{"text":"end"}`)})
-	if err == nil || !strings.Contains(err.Error(), "tools/call: it closed the connection") {
-		t.Errorf("error %v", err)
+	for _, tt := range []struct{ text, want string }{{"odd", "malformed message: invalid JSON"}, {"end", "it closed the connection"}} {
+		_, err := tools["echo"].Run(t.Context(), registry.Call{Params: json.RawMessage(`{"text":"` + tt.text + `"}`)})
+		if err == nil || !strings.Contains(err.Error(), "tools/call: "+tt.want) {
+			t.Errorf("error %v", err)
+		}
 	}
 }
 

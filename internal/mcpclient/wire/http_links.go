@@ -210,7 +210,7 @@ func (l *SSE) run(ctx context.Context, to receiver) error {
 				to.receiveMalformed(err)
 			}
 		case e.isMessage():
-			to.receiveMalformed(noMessage(e.data))
+			to.receiveMalformed(invalidMessage(e.data))
 		}
 	}
 }

@@ -126,6 +126,15 @@ type badMessageError struct {
 
 func (e *badMessageError) Error() string { return fmt.Sprintf("malformed message: %s", e.reason) }
 
+// invalidMessage returns the error for what is meant as a message, but is not JSON.
+func invalidMessage(data []byte) *badMessageError {
+	bad := &badMessageError{answer: !bytes.Contains(data, []byte(`"method"`)), reason: "invalid JSON"}
+	if bad.answer {
+		bad.id = idOfLong(data, data)
+	}
+	return bad
+}
+
 // The first modern and the last legacy revision of the protocol.
 const (
 	FirstModern = "2026-07-28"

@@ -180,11 +180,7 @@ func (l *lineReader) next() ([]byte, error) {
 				return nil, err
 			}
 			if line[0] == '{' && bytes.Contains(line, []byte(`"jsonrpc"`)) {
-				bad := &badMessageError{answer: !bytes.Contains(line, []byte(`"method"`)), reason: "invalid JSON"}
-				if bad.answer {
-					bad.id = idOfLong(line, line)
-				}
-				return nil, bad
+				return nil, invalidMessage(line)
 			}
 		}
 		if err != nil {

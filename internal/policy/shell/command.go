@@ -231,9 +231,11 @@ func (t *table) named(words []string) (out []named) {
 	return out
 }
 
-// isWord reports whether a word of a command is the one that a rule names.
+// isWord reports whether a word of a command is the one that a rule names. Case counts if the program has an
+// option for either case.
 func (n named) isWord(word string) bool {
-	return word != "" && (text.MatchNameFold(n.text, word) ||
+	differ := n.option != "" && n.table != nil && hasKey(n.table.names, n.text) && hasKey(n.table.names, word)
+	return word != "" && !differ && (text.MatchNameFold(n.text, word) ||
 		text.MatchNameFold(strings.TrimSuffix(n.text, anyRest), word)) || n.table.isNameOf(word, n.text)
 }
 

@@ -256,11 +256,11 @@ func (t *table) optionsIn(word string) (names []string, value string) {
 	case word[0] != '-':
 		return []string{t.optionName(word[:1])}, ""
 	case strings.HasPrefix(word, "--") || t != nil && t.has("whole"):
-		return []string{t.optionName(name)}, value
+		return strings.Split(t.optionName(name), "&"), value
 	}
 	for i := 1; i < len(word); i++ {
 		letter := "-" + word[i:i+1]
-		names = append(names, t.optionName(letter))
+		names = append(names, strings.Split(t.optionName(letter), "&")...)
 		if t != nil && letter != "--" && (t.options[letter].arity == oneValue || hasKey(t.subs, letter)) {
 			return names, word[i+1:]
 		}

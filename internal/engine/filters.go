@@ -35,12 +35,15 @@ func filters(set *settings.Settings, apis []*openapi.Source) []registry.Filter {
 }
 
 // projectOf returns a function that says of a tool whether its source is named by a project, and
-// whether this source replaces a server of the person's.
+// whether this source replaces a server or a plugin of the person's.
 func projectOf(set *settings.Settings, plugins *sources.Plugins) func(*registry.Tool) (ofProject, replaces bool) {
 	sources, replaced, composites := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	sources[registry.SourceCommand] = set.DiscoveryCommand.Origin.Scope == settings.ScopeProject
 	for i := range plugins.Found {
-		sources[registry.PluginPrefix+plugins.Found[i].ID] = plugins.Found[i].Root != ""
+		p := &plugins.Found[i]
+		name := registry.PluginPrefix + p.ID
+		sources[name] = sources[name] || p.Root != "" && !p.Untrusted && len(p.Problems) == 0
+		replaced[name] = replaced[name] || sources[name] && p.Root == ""
 	}
 	server := func(source string, s settings.Server) {
 		sources[source], replaced[source] = s.Origin.Scope == settings.ScopeProject, s.Replaces != nil

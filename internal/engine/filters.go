@@ -35,10 +35,17 @@ func filters(set *settings.Settings, apis []*openapi.Source) []registry.Filter {
 }
 
 // projectOf returns a function that says of a tool whether its source is named by a project, and
-// whether this source replaces a server or a plugin of the person's.
+// whether this source replaces a server, a plugin or a command of the person's.
 func projectOf(set *settings.Settings, plugins *sources.Plugins) func(*registry.Tool) (ofProject, replaces bool) {
 	sources, replaced, composites := map[string]bool{}, map[string]bool{}, map[string]bool{}
-	sources[registry.SourceCommand] = set.DiscoveryCommand.Origin.Scope == settings.ScopeProject
+	for _, key := range []string{"toolDiscoveryCommand", "toolCallCommand"} {
+		merged := set.Merged()
+		all := merged.Of(merged.Index.Row(key))
+		if n := len(all); n > 0 && all[n-1].Origin.Scope == settings.ScopeProject {
+			sources[registry.SourceCommand] = true
+			replaced[registry.SourceCommand] = replaced[registry.SourceCommand] || n > 1
+		}
+	}
 	for i := range plugins.Found {
 		p := &plugins.Found[i]
 		name := registry.PluginPrefix + p.ID

@@ -105,8 +105,8 @@ type Standing struct {
 	Lent bool
 
 	// OfProject is set if the settings of a project, or its plugin folder, name the program or
-	// server behind the tool. Replaces is set if they name it in the place of a server or a plugin of
-	// the person's, so that what she allows by name does not reach the tool.
+	// server behind the tool. Replaces is set if they name it in the place of a server, a plugin or a
+	// command of the person's, so that what she allows by name does not reach the tool.
 	OfProject, Replaces bool
 
 	// given is the name that the source gave the tool.

@@ -190,6 +190,14 @@ func prefixRule(decision, words string) (*Rule, string) {
 // patternRule returns a rule for commands that match a pattern with wildcards.
 func patternRule(decision, pattern string) (*Rule, string) {
 	if decision != allow {
+		command := strings.TrimSuffix(strings.ReplaceAll(pattern, " * -", " -"), " *")
+		if at := len(command) - len(" -x*"); at > 0 && strings.HasPrefix(command[at:], " -") {
+			command = strings.TrimSuffix(command, "*")
+		}
+		if isLiteral(command) {
+			return &Rule{Tool: shellTool, Command: command},
+				broader + "it applies to the options anywhere in a command and in every spelling"
+		}
 		return &Rule{Tool: shellTool, When: tests("(?s)" + wildcards(pattern))},
 			broader + "it applies to every line that contains a match"
 	}

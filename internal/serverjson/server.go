@@ -176,15 +176,19 @@ type Way struct {
 	Remote  *Transport // nil for a package
 }
 
-// Ways returns the ways to run a server, in the order of the description. Those with another
-// runtime than [Runtimes] are included.
+// Ways returns the ways to run a server, in the order of the description, but addresses of the older transport
+// last. Those with another runtime than [Runtimes] are included.
 func (s *Server) Ways() []Way {
 	var out []Way
 	for i := range s.Packages {
 		out = append(out, Way{Runtime: s.Packages[i].Type, Package: &s.Packages[i]})
 	}
-	for i := range s.Remotes {
-		out = append(out, Way{Runtime: Remote, Remote: &s.Remotes[i]})
+	for _, older := range []bool{false, true} {
+		for i := range s.Remotes {
+			if (s.Remotes[i].Type == "sse") == older {
+				out = append(out, Way{Runtime: Remote, Remote: &s.Remotes[i]})
+			}
+		}
 	}
 	return out
 }

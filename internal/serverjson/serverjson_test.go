@@ -105,6 +105,7 @@ func TestPlans(t *testing.T) {
 		{"variables of a container are not on the command line", oci(`, "runtimeArguments": [{"type": "named", "name": "-e", "value": "A=x{y}", "variables": {"y": {"isSecret": true}}}, {"type": "positional", "value": "--env=C=c"}], "environmentVariables": [{"name": "B", "value": "b"}]`), Given{"y": {"s"}},
 			&Plan{Command: "podman", Args: []string{"run", "-i", "--rm", "-e", "A", "-e", "C", "-e", "B", "docker.io/e/x:1.0"}, Env: []Pair{{"A", "file:A"}, {"C", "c"}, {"B", "b"}}, Secrets: []Secret{{"A", "xs"}}}},
 		{"an address on this machine", remote("http://127.0.0.1:8080/{a}?b={b}", ""), Given{"a": {"$x&"}, "b": {"$y&"}}, &Plan{URL: "http://127.0.0.1:8080/$$x&?b=%24y%26", Type: "http"}},
+		{"the newer transport", `"remotes": [{"type": "sse", "url": "https://e.example/sse"}, {"type": "streamable-http", "url": "https://e.example/mcp"}]`, nil, &Plan{URL: "https://e.example/mcp", Type: "http"}},
 		{"a part of a host", remote("https://{a}.example.com/", ""), Given{"a": {"eu-1"}}, &Plan{URL: "https://eu-1.example.com/", Type: "http"}},
 	} {
 		got, err := planOf(t, tt.rest, tt.given)

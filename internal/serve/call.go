@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -266,6 +267,9 @@ func errorResult(text string) *callResult {
 // structured content had to be an object.
 func resultOf(c *question.Client, r registry.Result) *callResult {
 	out := &callResult{Content: append([]registry.Content{}, r.Content...), IsError: r.IsError} // not null
+	if r.IsError && len(r.Content) == 0 {                                                       // models' APIs refuse an error without content
+		out.Content = append(out.Content, registry.TextContent(cmp.Or(r.Summary, "the call failed and gave no reason")))
+	}
 	if c.Modern || jsonx.KindOf(r.Structured) == jsonx.Object {
 		out.Structured = r.Structured
 	}

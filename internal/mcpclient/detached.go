@@ -28,7 +28,7 @@ func (s *Source) TaskState(ctx context.Context, of registry.RemoteTask) (state, 
 			return err
 		}
 		if t, err = readTask(raw, of.Legacy); err != nil {
-			return s.opts.malformed("tasks/get", err.Error())
+			return s.opts.errorf("tasks/get", nil, err.Error())
 		}
 		state, message = t.status, text.Valid(text.Head(t.message, maxMessage))
 		return nil

@@ -31,8 +31,6 @@ type ServerError struct {
 	Cause  error // may be nil
 }
 
-// Error returns one line: the server, the request that failed unless it was the
-// first, and the reason.
 func (e *ServerError) Error() string {
 	switch e.Phase {
 	case "start", "connect", "initialize":
@@ -41,7 +39,6 @@ func (e *ServerError) Error() string {
 	return fmt.Sprintf("server %q: %s: %s", e.Server, e.Phase, e.Reason)
 }
 
-// Unwrap returns ErrSourceFailed and the cause.
 func (e *ServerError) Unwrap() []error {
 	if e.Cause == nil {
 		return []error{registry.ErrSourceFailed}
@@ -76,7 +73,6 @@ func (e *connectTimeoutError) Error() string {
 	return fmt.Sprintf("no answer within %s (connectTimeout)", e.after)
 }
 
-// Is reports that the error is a context.DeadlineExceeded.
 func (e *connectTimeoutError) Is(target error) bool { return target == context.DeadlineExceeded }
 
 // failure explains to the user why a request or the handshake failed, with the secrets of the
@@ -178,9 +174,6 @@ func (o *Options) diagnose(severity registry.Severity, code, tool, message, hint
 	}
 }
 
-// malformed returns the error for an unusable response.
-func (o *Options) malformed(phase, reason string) error { return o.errorf(phase, nil, reason) }
-
 // codeNoResource is the code for a missing resource, up to revision 2025-11-25.
 const codeNoResource = -32002
 
@@ -192,7 +185,6 @@ type RefusedError struct {
 	Message         string
 }
 
-// Error returns one line: server, request, code, message.
 func (e *RefusedError) Error() string {
 	return fmt.Sprintf("server %q: %s: MCP error %d: %s", e.Server, e.Request, e.Code, e.Message)
 }
@@ -217,7 +209,6 @@ func (e *RefusedError) Unknown() bool { return e.Code == jsonrpc.CodeInvalidPara
 // NotOfferedError reports that a server does not declare a capability.
 type NotOfferedError struct{ Server, What string } // What: "prompts" or "resources"
 
-// Error returns one line.
 func (e *NotOfferedError) Error() string {
 	return fmt.Sprintf("server %q offers no %s", e.Server, e.What)
 }

@@ -175,12 +175,12 @@ func (s *Source) ReadResource(ctx context.Context, uri string, progress func(reg
 	r := Reading{Raw: jsonx.Get(raw, "contents")}
 	items, ok := content.List(r.Raw)
 	if !ok {
-		return r, s.opts.malformed("resources/read", "its answer has no list \"contents\"")
+		return r, s.opts.errorf("resources/read", nil, "its answer has no list \"contents\"")
 	}
 	for i, item := range items {
 		c := registry.Content{Type: registry.ContentResource}
 		if !content.Resource(&c, item) {
-			return r, s.opts.malformed("resources/read", fmt.Sprintf("content %d is neither text nor base64", i+1))
+			return r, s.opts.errorf("resources/read", nil, fmt.Sprintf("content %d is neither text nor base64", i+1))
 		}
 		r.Contents = append(r.Contents, c)
 	}
@@ -221,7 +221,7 @@ func (s *Source) GetPrompt(ctx context.Context, name string,
 	f.Description, _ = jsonx.Text(jsonx.Get(raw, "description"))
 	items, ok := content.List(f.Raw)
 	if !ok {
-		return f, s.opts.malformed("prompts/get", "its answer has no list \"messages\"")
+		return f, s.opts.errorf("prompts/get", nil, "its answer has no list \"messages\"")
 	}
 	for _, item := range items {
 		role, _ := jsonx.Text(jsonx.Get(item, "role"))
@@ -247,7 +247,7 @@ func (s *Source) Complete(ctx context.Context, params *mcp.CompleteParams) (*mcp
 	}
 	var result mcp.CompleteResult
 	if err := jsonx.Unmarshal(raw, &result); err != nil {
-		return nil, s.opts.malformed(request.method, "its answer is malformed: "+err.Error())
+		return nil, s.opts.errorf(request.method, nil, "its answer is malformed: "+err.Error())
 	}
 	return &result, nil
 }

@@ -4,13 +4,9 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"net/http"
 	"slices"
 	"time"
-
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/mcpclient/ask"
@@ -82,12 +78,3 @@ func (q *requester) inputs(ctx context.Context, r *request, raw json.RawMessage,
 
 // busyPause is how long to wait for a busy server, multiplied by the round.
 const busyPause = 100 * time.Millisecond
-
-// needsAddresses returns err as the error that refuses a request until the user
-// has opened URLs, or nil if it is another error.
-func needsAddresses(err error) *jsonrpc.Error {
-	if refused, ok := errors.AsType[*jsonrpc.Error](err); ok && refused.Code == mcp.CodeURLElicitationRequired {
-		return refused
-	}
-	return nil
-}

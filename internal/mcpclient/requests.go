@@ -46,7 +46,7 @@ func (q *requester) answerError(ctx context.Context, sess *session,
 	method string, raw json.RawMessage, err error) error {
 	switch {
 	case err == nil && jsonx.KindOf(raw) != jsonx.Object:
-		return q.opts.malformed(method, "the server's answer is not a result object")
+		return q.opts.errorf(method, nil, "the server's answer is not a result object")
 	case err == nil:
 		return nil
 	case ctx.Err() != nil:
@@ -116,7 +116,8 @@ func (q *requester) doOn(ctx context.Context, sess *session, r *request) (json.R
 				Asked:    r.asked,
 				Progress: r.progress,
 			})
-		addresses := needsAddresses(err)
+		refused, _ := errors.AsType[*jsonrpc.Error](err)
+		wantsVisit := refused != nil && refused.Code == mcp.CodeURLElicitationRequired // of addresses, by the user
 		again := false
 		switch {
 		case err == nil && !ask.WantsInput(raw) && r.method == "tools/call":
@@ -125,13 +126,13 @@ func (q *requester) doOn(ctx context.Context, sess *session, r *request) (json.R
 			return raw, nil
 		case ctx.Err() != nil:
 			return nil, context.Cause(ctx)
-		case round >= maxRounds && (err == nil || addresses != nil):
+		case round >= maxRounds && (err == nil || wantsVisit):
 			return nil, &ask.InputError{Reason: fmt.Sprintf("it asked for input more than %d times", maxRounds)}
 		case err == nil:
 			r.input, err = q.inputs(ctx, r, raw, round)
 			again = err == nil
-		case addresses != nil:
-			again = q.asker.Addresses(ctx, r.asked, addresses.Data, sess.wire.Completion)
+		case wantsVisit:
+			again = q.asker.Addresses(ctx, r.asked, refused.Data, sess.wire.Completion)
 		}
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)

@@ -120,7 +120,6 @@ func (s *Store) dir() (*state.Dir, error) {
 // folder is a folder with a file for each login.
 type folder struct{ *state.Dir }
 
-// Read implements Place.
 func (f folder) Read(_ context.Context, key string) ([]byte, error) {
 	data, err := f.Dir.Read(fileName(key))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -129,12 +128,10 @@ func (f folder) Read(_ context.Context, key string) ([]byte, error) {
 	return data, err
 }
 
-// Update implements Place.
 func (f folder) Update(ctx context.Context, key string, change func([]byte) ([]byte, error)) error {
 	return f.Dir.Update(ctx, fileName(key), change)
 }
 
-// Remove implements Place.
 func (f folder) Remove(ctx context.Context, key string) error {
 	return f.Dir.Remove(ctx, fileName(key))
 }

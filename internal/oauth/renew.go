@@ -276,7 +276,6 @@ func (e *unknownIssuerError) Error() string {
 		e.issuer, e.setting, shellWord(e.server))
 }
 
-// Is reports whether target is registry.ErrNeedsConfirmation.
 func (e *unknownIssuerError) Is(target error) bool { return target == registry.ErrNeedsConfirmation }
 
 // checkIssuer refuses to send secrets of the settings to an issuer that neither

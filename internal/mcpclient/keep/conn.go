@@ -32,7 +32,6 @@ const stderrTail = 8 << 10
 // ErrNone reports that no keeper has the server.
 var ErrNone = errors.New("the server is not kept")
 
-// Error returns the phase and the reason.
 func (f *Failure) Error() string { return f.Phase + ": " + f.Reason }
 
 // Conn is a run's connection to a keeper. For the run it is the process of the server, with

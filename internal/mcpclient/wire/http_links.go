@@ -185,7 +185,6 @@ type SSE struct {
 // NewSSE returns the link over h, which must not be used otherwise.
 func NewSSE(h *HTTP) *SSE { return &SSE{http: h, named: newSignal()} }
 
-// run implements [Link].
 func (l *SSE) run(ctx context.Context, to receiver) error {
 	resp, err := l.http.getStream(ctx, "", "")
 	if err != nil {
@@ -232,7 +231,6 @@ func (l *SSE) resolve(reference string) (string, error) {
 	return u.String(), nil
 }
 
-// send implements [Link].
 func (l *SSE) send(ctx context.Context, to receiver, m message) error {
 	select {
 	case <-l.named.c:

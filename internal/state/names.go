@@ -85,9 +85,9 @@ func (n *Names) Read() (map[string][]Holder, error) {
 	return f.Names, err
 }
 
-// parse returns the content of the file. Without an error its map is not nil.
+// parse returns the content of the file; nil means that there is none. Without an error its map is not nil.
 func (n *Names) parse(data []byte) (namesFile, error) {
-	if len(data) == 0 {
+	if data == nil {
 		return namesFile{namesVersion, n.project, map[string][]Holder{}}, nil
 	}
 	damaged := func(err error) error {
@@ -136,7 +136,7 @@ func (n *Names) Update(ctx context.Context, change func(map[string][]Holder)) (n
 		}
 		change(f.Names)
 		names = f.Names
-		if len(names) == 0 && len(old) == 0 {
+		if len(names) == 0 && old == nil {
 			return nil, nil
 		}
 		return json.Marshal(f)

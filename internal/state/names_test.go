@@ -47,6 +47,13 @@ func TestNamesOfOddFiles(t *testing.T) {
 			t.Errorf("%q became %q", content, data)
 		}
 	}
+	n, file := namesIn(t, &Folders{Environ: []string{"XDG_STATE_HOME=" + t.TempDir()}}, "/p", "{}")
+	if err := os.Truncate(file, 0); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := n.Read(); !errors.Is(err, ErrDamaged) {
+		t.Errorf("names that were given out are forgotten with an empty file: %v", err)
+	}
 }
 
 // A server that is removed from a file is forgotten in all projects; the same name in

@@ -44,7 +44,8 @@ func (d *Dialer) Dial(ctx context.Context, network, address string) (net.Conn, e
 }
 
 // Through makes a transport dial with d, and go through the proxy that a function returns for an address, if
-// any. An address that is reached through a proxy cannot be checked when it is dialed, so it is checked before.
+// any. An address that is reached through a proxy cannot be checked when it is dialed, so it is checked before, as is
+// that of the proxy itself, which may be dialed; a name that only the proxy can resolve is left to it.
 func (d *Dialer) Through(t *http.Transport, proxy func(*url.URL) (*url.URL, error)) {
 	t.DialContext, t.OnProxyConnectResponse = d.Dial, ProxyAnswer
 	if proxy == nil {
@@ -58,7 +59,7 @@ func (d *Dialer) Through(t *http.Transport, proxy func(*url.URL) (*url.URL, erro
 	}
 	t.Proxy = func(r *http.Request) (*url.URL, error) {
 		p, err := proxy(r.URL)
-		if err != nil || p == nil {
+		if err != nil || p == nil && !d.allows(r.URL.Hostname(), PortOf(r.URL)) {
 			return nil, err
 		}
 		return p, guard.CheckHost(r.Context(), r.URL)

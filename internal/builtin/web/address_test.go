@@ -201,7 +201,7 @@ func TestFetchThroughProxy(t *testing.T) {
 	}
 	opts := Options{}
 	opts.Proxy = func(u *url.URL) (*url.URL, error) {
-		if u.Hostname() == "direct.invalid" {
+		if u.Hostname() == "direct.invalid" || u.Host == at.Host {
 			return nil, nil
 		}
 		return at, nil
@@ -219,6 +219,9 @@ func TestFetchThroughProxy(t *testing.T) {
 	}
 	if r := fetch(t, opts, "http://direct.invalid/"); !r.IsError {
 		t.Error("an address that is exempt from the proxy used it")
+	}
+	if r := fetch(t, opts, proxy.URL+"/x"); !r.IsError || !strings.Contains(r.Text(), "fetch.allowHosts") {
+		t.Errorf("the proxy itself: %s", r.Text())
 	}
 	opts.AllowHosts = []string{"localhost"}
 	if r := fetch(t, opts, "http://localhost/open"); r.Text() != "through the proxy" {

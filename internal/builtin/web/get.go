@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
@@ -75,54 +74,17 @@ func (f *webFetch) getPage(ctx context.Context, u *url.URL, may admit) (*webPage
 	}
 }
 
-// client returns a client for requests to one address. It does not follow
-// redirects.
-func (f *webFetch) client(ctx context.Context, u *url.URL) (*http.Client, error) {
-	d := &webaddr.Dialer{Allow: f.opts.AllowHosts}
-	proxy, err := f.proxy(ctx, d, u)
-	if err != nil {
-		return nil, err
-	}
+// client returns a client that does not follow redirects.
+func (f *webFetch) client() *http.Client {
+	transport := &http.Transport{ForceAttemptHTTP2: true, DisableKeepAlives: true, MaxResponseHeaderBytes: fetchHeaderSize}
+	(&webaddr.Dialer{Allow: f.opts.AllowHosts}).Through(transport, f.opts.Proxy)
 	return &http.Client{
-		Transport: &http.Transport{
-			Proxy:                  http.ProxyURL(proxy),
-			OnProxyConnectResponse: webaddr.ProxyAnswer,
-			DialContext:            d.Dial,
-			ForceAttemptHTTP2:      true,
-			DisableKeepAlives:      true,
-			MaxResponseHeaderBytes: fetchHeaderSize,
-		},
+		Transport:     transport,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}, nil
-}
-
-// proxy returns the proxy for an address, or nil. With a proxy, the address
-// that is reached cannot be checked here, so the host is resolved and checked
-// first; a name that only the proxy can resolve is left to the proxy. The
-// dialer then connects only to the proxy and to public addresses.
-func (f *webFetch) proxy(ctx context.Context, d *webaddr.Dialer, u *url.URL) (*url.URL, error) {
-	if f.opts.Proxy == nil {
-		return nil, nil
 	}
-	proxy, err := f.opts.Proxy(u)
-	if err != nil {
-		return nil, fmt.Errorf("choosing a proxy: %w", err)
-	}
-	if proxy == nil {
-		return nil, nil
-	}
-	if err := d.CheckHost(ctx, u); err != nil {
-		return nil, err
-	}
-	d.Allow = []string{net.JoinHostPort(proxy.Hostname(), webaddr.PortOf(proxy))}
-	return proxy, nil
 }
 
 func (f *webFetch) send(ctx context.Context, u *url.URL) (*http.Response, error) {
-	client, err := f.client(ctx, u)
-	if err != nil {
-		return nil, err
-	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), http.NoBody)
 	if err != nil {
 		return nil, err
@@ -140,7 +102,7 @@ func (f *webFetch) send(ctx context.Context, u *url.URL) (*http.Response, error)
 		}
 		req.Header.Set(h.Name, h.Value)
 	}
-	return client.Do(req)
+	return f.client().Do(req)
 }
 
 // headers returns the headers from the settings for an address's origin.

@@ -188,7 +188,7 @@ func (x *Executor) runOutside(ctx context.Context, t *registry.Tool,
 	note := fmt.Sprintf("This is the second run, outside the sandbox, which the user allowed. "+
 		"The first run, in the sandbox, failed (%s). The sandbox denied: %s",
 		first.Summary, strings.Join(first.Denied, "; "))
-	return second.WithShownNote(note), err
+	return second.WithNote(note), err
 }
 
 // staysInside returns the outcome of a call that failed in the sandbox and does not run outside.

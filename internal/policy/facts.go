@@ -218,7 +218,7 @@ func hostsOf(urls []string) []string {
 		if err != nil || u.Hostname() == "" {
 			return nil
 		}
-		host := strings.ToLower(u.Hostname())
+		host := strings.ToLower(strings.TrimSuffix(u.Host, ":"+u.Port())) // [::1]:80 is not [::1:80]
 		if port := u.Port(); port != "" && !(u.Scheme == "https" && port == "443") &&
 			!(u.Scheme == "http" && port == "80") {
 			host += ":" + port

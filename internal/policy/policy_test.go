@@ -279,8 +279,8 @@ func TestParseModeAndDecision(t *testing.T) {
 }
 
 func TestHosts(t *testing.T) {
-	got := hostsOf([]string{"https://Example.com/a", "https://example.com:443/b", "http://example.com:8080", "http://[::1]:80/"})
-	if diff := cmp.Diff([]string{"example.com", "http://example.com:8080", "http://::1"}, got); diff != "" {
+	got := hostsOf([]string{"https://Example.com/a", "https://example.com:443/b", "http://example.com:8080", "http://[::1]:80/", "https://[::1]:300", "https://[::1:300]"})
+	if diff := cmp.Diff([]string{"example.com", "http://example.com:8080", "http://[::1]", "[::1]:300", "[::1:300]"}, got); diff != "" {
 		t.Error(diff)
 	}
 	if got := hostsOf([]string{"https://a/", "://"}); got != nil {

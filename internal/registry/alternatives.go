@@ -2,6 +2,7 @@ package registry
 
 import (
 	"cmp"
+	"fmt"
 	"net/url"
 	"slices"
 	"strconv"
@@ -14,10 +15,11 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// Limits, in bytes, on the untrusted text that an error repeats.
+// Limits on the untrusted text that an error repeats, in bytes, and on the search for what to say.
 const (
 	maxPointer = 200
 	maxMessage = 1000 // the library's messages list all allowed values
+	maxTags    = 32   // members that may tell alternatives apart
 )
 
 // alternatives explains errors about anyOf and oneOf of one schema.
@@ -29,6 +31,9 @@ type alternatives struct{ refs *schema.Refs }
 // of other types do not count if there is one for the value's.
 func (a alternatives) causes(e *jsonschema.ValidationError) []*jsonschema.ValidationError {
 	if _, ok := a.ofConstants(e); ok {
+		return nil
+	}
+	if _, ok := a.ofAbsent(e); ok {
 		return nil
 	}
 	wrong, mistyped := a.wrong(e), a.mistyped(e)
@@ -144,10 +149,23 @@ func (a alternatives) discriminates(branches []*jsonx.Value, wrong []*jsonschema
 	for token := range jsonx.Tokens(pointerOf(strings.TrimPrefix(place, at))) {
 		member = token
 	}
-	return !slices.ContainsFunc(branches, func(branch *jsonx.Value) bool {
+	return a.listed(branches, member) != nil
+}
+
+// listed returns the constants that alternatives have for a member; nil if one has none.
+func (a alternatives) listed(branches []*jsonx.Value, member string) (values []*jsonx.Value) {
+	for _, branch := range branches {
 		s, err := a.refs.Resolve(branch)
-		return err != nil || a.constants(s.Get("properties").Get(member)) == nil
-	})
+		if err != nil {
+			return nil
+		}
+		constants := a.constants(s.Get("properties").Get(member))
+		if constants == nil {
+			return nil
+		}
+		values = append(values, constants...)
+	}
+	return values
 }
 
 // pointerOf undoes the percent-encoding that the library adds to JSON pointers.
@@ -192,6 +210,44 @@ func (a alternatives) ofConstants(e *jsonschema.ValidationError) (Violation, boo
 	}
 	return Violation{Pointer: pointerOf(at), Keyword: keyword, Message: valueMustBe(values),
 		Expected: describe(jsonx.NewArray(values...))}, true
+}
+
+// ofAbsent returns a single violation for an object without the member whose constant tells the alternatives apart:
+// what else each of them misses is the mistake of none.
+func (a alternatives) ofAbsent(e *jsonschema.ValidationError) (Violation, bool) {
+	mistyped := a.mistyped(e)
+	var branches []*jsonx.Value
+	for i, branch := range a.branches(e) {
+		if !mistyped[strconv.Itoa(i)] {
+			branches = append(branches, branch)
+		}
+	}
+	if len(branches) < 2 {
+		return Violation{}, false
+	}
+	first, err := a.refs.Resolve(branches[0])
+	if err != nil {
+		return Violation{}, false
+	}
+	members := first.Get("properties").Fields()
+	for _, m := range members[:min(len(members), maxTags)] {
+		values := a.listed(branches, m.Name)
+		given := func(c *jsonschema.ValidationError) bool {
+			return !mistyped[branchOf(c, e)] && !misses(c, e.InstanceLocation, m.Name)
+		}
+		if values != nil && len(e.Causes) > 0 && !slices.ContainsFunc(e.Causes, given) {
+			return Violation{Pointer: pointerOf(e.InstanceLocation), Keyword: "required",
+				Message:  text.Clip(fmt.Sprintf("missing property %q, whose %s", m.Name, valueMustBe(values)), maxMessage),
+				Expected: describe(jsonx.NewArray(values...))}, true
+		}
+	}
+	return Violation{}, false
+}
+
+// misses reports whether an error says that the object at a location lacks a member.
+func misses(e *jsonschema.ValidationError, at, member string) bool {
+	return e.InstanceLocation == at && keywordOf(e) == "required" && strings.Contains(e.Message, "'"+member+"'") ||
+		slices.ContainsFunc(e.Causes, func(c *jsonschema.ValidationError) bool { return misses(c, at, member) })
 }
 
 // ofTypes returns a single violation for alternatives that are all for values of other types.

@@ -237,6 +237,7 @@ func (v *Validator) violations(e *jsonschema.ValidationError, doc json.RawMessag
 	slices.SortStableFunc(out, func(a, b Violation) int { return cmp.Compare(a.Pointer, b.Pointer) })
 	seen := make(map[Violation]bool, len(out))
 	return slices.DeleteFunc(out, func(found Violation) bool {
+		found.Expected = "" // alternatives may say the same, and expect different things
 		was := seen[found]
 		seen[found] = true
 		return was
@@ -245,7 +246,7 @@ func (v *Validator) violations(e *jsonschema.ValidationError, doc json.RawMessag
 
 func (v *Validator) violation(leaf *jsonschema.ValidationError, places *schema.Refs) []Violation {
 	for _, of := range []func(*jsonschema.ValidationError) (Violation, bool){
-		alternatives{v.refs}.ofConstants, alternatives{v.refs}.ofTypes,
+		alternatives{v.refs}.ofConstants, alternatives{v.refs}.ofTypes, alternatives{v.refs}.ofAbsent,
 	} {
 		if union, ok := of(leaf); ok {
 			return []Violation{union}
@@ -256,6 +257,9 @@ func (v *Validator) violation(leaf *jsonschema.ValidationError, places *schema.R
 	_, fragment, _ := strings.Cut(leaf.AbsoluteKeywordLocation, "#")
 	rule := v.refs.Lookup("#" + fragment)
 	if rule == nil {
+		if base.Keyword == "minContains" { // by default
+			base.Message = "at least one item must match the schema of contains"
+		}
 		return []Violation{base}
 	}
 	value := places.Lookup("#" + leaf.InstanceLocation)

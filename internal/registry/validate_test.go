@@ -47,14 +47,18 @@ func TestAlternativesWithConstant(t *testing.T) {
 	const schema = `{"properties":{"p":{"oneOf":[
 		{"properties":{"do":{"const":"add"},"title":{"type":"string"}},"required":["do","title"],"additionalProperties":false},
 		{"$ref":"#/$defs/drop"}]},
-		"q":{"anyOf":[{"properties":{"mode":{"enum":["x"]}}},{"required":["id"]}]}},
+		"q":{"anyOf":[{"properties":{"mode":{"enum":["x"]}}},{"required":["id"]}]},
+		"r":{"anyOf":[{"properties":{"a":{}},"required":["a"],"additionalProperties":false},{"properties":{"b":{}},"required":["b"],"additionalProperties":false}]},
+		"s":{"contains":{"type":"string"}}},
 		"$defs":{"drop":{"properties":{"do":{"$ref":"#/$defs/word"},"id":{"type":"integer"}},"required":["do","id"],"additionalProperties":false},"word":{"enum":["drop","remove"]}}}`
 	v := NewValidator(json.RawMessage(schema))
 	for doc, want := range map[string][]string{
 		`{"p":{"do":"drop","title":"x"}}`: {`/p missing property "id"`, `/p/title unknown property "title"`},
 		`{"p":{"do":"add","title":5}}`:    {`/p/title expected string, but got number`},
 		`{"p":{"do":"ad"}}`:               {`/p/do value must be one of "add", "drop", "remove"`},
-		`{"p":{}}`:                        {`/p missing property "do"`, `/p missing property "title"`, `/p missing property "id"`},
+		`{"p":{"id":1}}`:                  {`/p missing property "do", whose value must be one of "add", "drop", "remove"`},
+		`{"r":{"other":1}}`:               {`/r missing property "a"`, `/r missing property "b"`, `/r/other unknown property "other"`},
+		`{"s":[]}`:                        {`/s at least one item must match the schema of contains`},
 		`{"q":{"mode":"z"}}`:              {`/q missing property "id"`, `/q/mode value must be "x"`},
 	} {
 		found, err := v.Validate(t.Context(), json.RawMessage(doc))

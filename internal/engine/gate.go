@@ -13,7 +13,7 @@ import (
 	"github.com/toolreg/toolreg/internal/engine/record"
 	"github.com/toolreg/toolreg/internal/exec"
 	"github.com/toolreg/toolreg/internal/policy"
-	"github.com/toolreg/toolreg/internal/provider"
+	"github.com/toolreg/toolreg/internal/provider/restore"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/text"
 )
@@ -179,9 +179,9 @@ func (g *gate) requester(ctx context.Context,
 // Restored converts params as models send them, which match a declared schema that providers
 // may change, to params that match the tool's own schema.
 func Restored(t *registry.Tool, params json.RawMessage) json.RawMessage {
-	params = provider.RestoreValues(t.InputSchema, params)
+	params = restore.Values(t.InputSchema, params)
 	if bytes.Contains(params, []byte("null")) {
-		params = provider.RestoreOptional(t.InputSchema, params)
+		params = restore.Optional(t.InputSchema, params)
 	}
 	return params
 }

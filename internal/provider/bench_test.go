@@ -60,10 +60,3 @@ func BenchmarkOriginal10000(b *testing.B) {
 		}
 	}
 }
-
-func BenchmarkRestoreValues(b *testing.B) {
-	schema := manyTools(1, false)[0].InputSchema
-	for b.Loop() {
-		RestoreValues(schema, json.RawMessage(`{"field_0":"a","n":"1"}`))
-	}
-}

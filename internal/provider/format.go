@@ -4,11 +4,10 @@
 //
 // Declarations: [Lookup] finds a format, [Format.Encode] writes the declarations of
 // a list of definitions, and [Names] maps declared names back to names in the
-// registry. [RestoreValues] and [RestoreOptional] adapt params to the tool's own
-// schema where the declared schema differs, so that calls can be checked against
-// it. The package works on bytes: it keeps the key order and numbers of a schema,
-// and a schema that needs no change is unchanged except for white space. The same
-// definitions always produce the same bytes, on which prompt caches depend.
+// registry; package restore adapts the params of calls to the tool's own schema. The
+// key order and numbers of a schema are kept, and a schema that needs no change is
+// unchanged except for white space. The same definitions always produce the same
+// bytes, on which prompt caches depend.
 // Untrusted text is escaped only as JSON requires; callers that show it to a person
 // must escape control and invisible characters.
 //

@@ -8,6 +8,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/provider"
+	"github.com/toolreg/toolreg/internal/provider/restore"
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
@@ -227,7 +228,7 @@ func TestStrictImpossible(t *testing.T) {
 // TestStrictThenRestored checks that a model may send null for an optional param.
 func TestStrictThenRestored(t *testing.T) {
 	const schema = `{"type":"object","properties":{"a":{"type":"string"},"b":{"type":"integer"}},"required":["a"]}`
-	if got := string(provider.RestoreOptional(json.RawMessage(schema), json.RawMessage(`{"a":"x","b":null}`))); got != `{"a":"x"}` {
+	if got := string(restore.Optional(json.RawMessage(schema), json.RawMessage(`{"a":"x","b":null}`))); got != `{"a":"x"}` {
 		t.Errorf("got %s", got)
 	}
 }

@@ -1,4 +1,7 @@
-package provider
+// Package restore undoes what declarations and models change in params, so that calls can be checked against the
+// tool's own schema. It knows no formats: what a declared schema may have changed is undone wherever the own
+// schema refuses the value. An untrusted schema cannot make it work without limit.
+package restore
 
 import (
 	"encoding/json"
@@ -85,10 +88,10 @@ func itemSchema(s *jsonx.Value, i int) *jsonx.Value {
 	return s.Get("items")
 }
 
-// RestoreOptional removes the nulls that strict declarations require for absent
-// params, unless the tool's own schema allows null there. Like [RestoreValues] it
+// Optional removes the nulls that strict declarations require for absent
+// params, unless the tool's own schema allows null there. Like [Values] it
 // changes nothing else.
-func RestoreOptional(schema, params json.RawMessage) json.RawMessage {
+func Optional(schema, params json.RawMessage) json.RawMessage {
 	return restore(schema, params, (*restorer).optional)
 }
 

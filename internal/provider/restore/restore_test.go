@@ -1,4 +1,4 @@
-package provider
+package restore
 
 import (
 	"encoding/json"
@@ -41,7 +41,7 @@ func TestRestoreListed(t *testing.T) {
 		"odd schema":            {`{"properties":5,"items":true,"anyOf":3,"enum":"x"}`, `{"n":"1"}`, `{"n":"1"}`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := string(RestoreValues(json.RawMessage(c.schema), json.RawMessage(c.params))); got != c.want {
+			if got := string(Values(json.RawMessage(c.schema), json.RawMessage(c.params))); got != c.want {
 				t.Errorf("got %s, want %s", got, c.want)
 			}
 		})
@@ -64,14 +64,14 @@ func TestRestoreListedUndoesSanitizing(t *testing.T) {
 	gemini.Sanitize(s)
 	for i, v := range s.Get("properties").Get("v").Get("enum").Items {
 		params := `{"v":` + v.Token + `}`
-		got := string(RestoreValues(json.RawMessage(schema), json.RawMessage(params)))
+		got := string(Values(json.RawMessage(schema), json.RawMessage(params)))
 		if w := `{"v":` + string(want.Items[i].AppendTo(nil)) + `}`; got != w {
 			t.Errorf("%s gave %s, want %s", params, got, w)
 		}
 	}
 }
 
-func TestRestoreOptional(t *testing.T) {
+func TestOptional(t *testing.T) {
 	const alternatives = `{"oneOf":[{"properties":{"do":{"const":"note"},"text":{"type":["string","null"]}},"required":["do","text"]},
 		{"properties":{"do":{"const":"count"},"n":{"type":"integer"},"text":{"type":"string"}},"required":["do","n"]}]}`
 	const defs = `,"$defs":{"s":{"type":"string"},"n":{"type":["string","null"]},"loop":{"$ref":"#/$defs/loop"}}}`
@@ -97,7 +97,7 @@ func TestRestoreOptional(t *testing.T) {
 		"duplicate key":               {`{"properties":{"a":{"type":"string"}}}`, `{"a":null,"a":null}`, `{"a":null,"a":null}`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := string(RestoreOptional(json.RawMessage(c.schema), json.RawMessage(c.params))); got != c.want {
+			if got := string(Optional(json.RawMessage(c.schema), json.RawMessage(c.params))); got != c.want {
 				t.Errorf("got %s, want %s", got, c.want)
 			}
 		})
@@ -119,10 +119,10 @@ func TestRestoreIsBounded(t *testing.T) {
 	b.WriteString(`"di":{"type":"string"},"ei":{"properties":{"a":{"type":"string"}}}}}`)
 	schema, params := json.RawMessage(b.String()), json.RawMessage(`{"a":null}`)
 	for range 2 {
-		if got := RestoreOptional(schema, params); !json.Valid(got) {
+		if got := Optional(schema, params); !json.Valid(got) {
 			t.Errorf("got %s", got)
 		}
-		RestoreValues(schema, params)
+		Values(schema, params)
 	}
 }
 
@@ -130,7 +130,7 @@ func FuzzRestore(f *testing.F) {
 	f.Add([]byte(`{"properties":{"n":{"enum":[1,{"a":1}]},"m":{"type":"string"}}}`), []byte(`{"n":"1","m":null}`))
 	f.Add([]byte(`{"anyOf":[{"$ref":"#"},{"items":{"$ref":"#"}}]}`), []byte(`[["x"],null,{"a":null}]`))
 	f.Fuzz(func(t *testing.T, schema, params []byte) {
-		for _, restore := range []func(s, p json.RawMessage) json.RawMessage{RestoreValues, RestoreOptional} {
+		for _, restore := range []func(s, p json.RawMessage) json.RawMessage{Values, Optional} {
 			if out := restore(schema, params); json.Valid(params) && !json.Valid(out) {
 				t.Fatalf("schema %q, params %q became %q", schema, params, out)
 			}

@@ -1,4 +1,4 @@
-package provider
+package restore
 
 import (
 	"encoding/json"
@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestRestoreValues(t *testing.T) {
+func TestValues(t *testing.T) {
 	const obj = `{"type":"object","properties":{`
 	for name, c := range map[string]struct{ schema, params, want string }{
 		"whole number":             {obj + `"n":{"type":"integer"}}}`, `{"n":5000.0}`, `{"n":5000}`},
@@ -52,17 +52,24 @@ func TestRestoreValues(t *testing.T) {
 		"recursive":                {`{"$ref":"#/$defs/n","$defs":{"n":{"properties":{"next":{"$ref":"#/$defs/n"},"v":{"type":"integer"}}}}}`, `{"next":{"next":{"v":"1"}}}`, `{"next":{"next":{"v":1}}}`},
 		"big numbers keep":         {obj + `"n":{"type":"integer"}}}`, `{"n":"1","id":12345678901234567891.5}`, `{"n":1,"id":12345678901234567891.5}`},
 	} {
-		if got := string(RestoreValues(json.RawMessage(c.schema), json.RawMessage(c.params))); got != c.want {
+		if got := string(Values(json.RawMessage(c.schema), json.RawMessage(c.params))); got != c.want {
 			t.Errorf("%s: %s of %s became %s, want %s", name, c.params, c.schema, got, c.want)
 		}
 	}
 }
 
 // Schemas and params that are made to cost much cost little.
-func TestRestoreValuesIsBounded(t *testing.T) {
+func TestValuesIsBounded(t *testing.T) {
 	doubling := `{"$defs":{` + strings.Repeat(`"x":{},`, 3) + `"d":{"anyOf":[{"$ref":"#/$defs/d2"},{"$ref":"#/$defs/d2"}]},"d2":{"allOf":[{"properties":{"a":{"$ref":"#/$defs/d"}}},{"properties":{"a":{"$ref":"#/$defs/d"}}}]}},"$ref":"#/$defs/d"}`
 	params := strings.Repeat(`{"a":`, 90) + `"1"` + strings.Repeat("}", 90)
-	if got := string(RestoreValues(json.RawMessage(doubling), json.RawMessage(params))); got != params {
+	if got := string(Values(json.RawMessage(doubling), json.RawMessage(params))); got != params {
 		t.Errorf("params became %s", got)
+	}
+}
+
+func BenchmarkValues(b *testing.B) {
+	schema := json.RawMessage(`{"type":"object","properties":{"a":{"type":"string"},"n":{"type":"integer"}}}`)
+	for b.Loop() {
+		Values(schema, json.RawMessage(`{"a":"x","n":"1"}`))
 	}
 }

@@ -405,7 +405,13 @@ func (c *joinedCall) add(part object) {
 			if *input == nil {
 				*input = &joinedInput{}
 			}
-			(*input).add(o.text("name"), params(o.either("arguments", "input")))
+			piece := o.either("arguments", "input")
+			if isText(piece) { // also "null", which params would take for none
+				piece = []byte(asText(piece))
+			} else if jsonx.IsNull(piece) {
+				piece = nil
+			}
+			(*input).add(o.text("name"), piece)
 		}
 	}
 	for _, key := range []string{"index", "id", "type", "function", "custom"} {

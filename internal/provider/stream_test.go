@@ -114,6 +114,8 @@ func TestDecodeStreamOf(t *testing.T) {
 			chunk(`{"tool_calls":[{"index":0,"function":{"arguments":":1}"}}]}`, `"tool_calls"`), `f{"a":1}`},
 		{"the params so far in each chunk", "openai", chunk(`{"tool_calls":[{"index":0,"id":"x","function":{"name":"f","arguments":"{"}}]}`, "null") + chunk(`{"tool_calls":[{"index":0,"id":"x","function":{"name":"f","arguments":"{\"a\":"}}]}`, "null") +
 			chunk(`{"tool_calls":[{"index":0,"id":"x","function":{"name":"f","arguments":"{\"a\":1}"}}]}`, `"tool_calls"`), `f{"a":1}`},
+		{"null as a piece of params", "openai", chunk(`{"tool_calls":[{"index":0,"id":"x","function":{"name":"f","arguments":"{\"a\":"}}]}`, "null") + chunk(`{"tool_calls":[{"index":0,"function":{"arguments":"null"}}]}`, "null") +
+			chunk(`{"tool_calls":[{"index":0,"function":{"arguments":"}"}}]}`, `"tool_calls"`), `f{"a":null}`},
 		{"params that begin as what is in them", "openai", chunk(`{"tool_calls":[{"index":0,"id":"x","function":{"name":"f","arguments":"{\"a\":"}}]}`, "null") + chunk(`{"tool_calls":[{"index":0,"function":{"arguments":"{\"a\":1}}"}}]}`, `"tool_calls"`), `f{"a":{"a":1}}`},
 		{"numbers as ids", "openai", chunk(`{"tool_calls":[{"index":0,"id":1,"function":{"name":"f","arguments":"{}"}},{"index":0,"id":2,"function":{"name":"f","arguments":"{}"}}]}`, `"tool_calls"`), "f{} f{}"},
 		{"a custom call", "openai", chunk(`{"tool_calls":[{"index":0,"id":"x","type":"custom","custom":{"name":"f","input":"a"}}]}`, `"tool_calls"`), "f!"},

@@ -298,52 +298,74 @@ type streamItem struct {
 	seen      bool // an event had the item itself
 }
 
+// streamItems are the output items of a stream.
+type streamItems struct {
+	list  []*streamItem          // in the order of their first event
+	known map[string]*streamItem // by their ids and by their place, because some servers give them other ids later
+}
+
+// find returns the item of which something is known, a new one if it is the first of it.
+func (s *streamItems) find(about object, index json.RawMessage) *streamItem {
+	var keys []string
+	for _, key := range []string{"id", "call_id"} {
+		if id := idOf(about[key]); id != nil {
+			keys = append(keys, key+string(id))
+		}
+	}
+	if len(index) > 0 && about.text("type") != "" {
+		keys = append(keys, string(index)+about.text("type"))
+	}
+	item := &streamItem{object: about}
+	if i := slices.IndexFunc(keys, func(key string) bool { return s.known[key] != nil }); i >= 0 {
+		item = s.known[keys[i]]
+	} else {
+		s.list = append(s.list, item)
+	}
+	for _, key := range keys {
+		if s.known[key] == nil {
+			s.known[key] = item
+		}
+	}
+	return item
+}
+
+func (s *streamItems) put(item object, index json.RawMessage) {
+	if item != nil {
+		known := s.find(item, index)
+		known.object, known.seen = item, true
+	}
+}
+
+// output returns the items that events had, with arguments that only came in pieces.
+func (s *streamItems) output() []object {
+	out := []object{}
+	for _, item := range s.list {
+		if given := item.text("arguments"); len(item.arguments.text()) > 0 && (given == "" || given == "{}") {
+			item.object["arguments"] = quoted(string(item.arguments.text()))
+		}
+		if item.seen {
+			out = append(out, item.object)
+		}
+	}
+	return out
+}
+
 // joinResponses joins the events of a stream of the Responses API: the response in the event
 // that ends it, and the output items that only earlier events have.
 func joinResponses(events []json.RawMessage) (any, error) {
-	var items []*streamItem           // in the order of their first event
-	known := map[string]*streamItem{} // by their ids and by their place, because some servers give them other ids later
-	find := func(about object, index json.RawMessage) *streamItem {
-		var keys []string
-		for _, key := range []string{"id", "call_id"} {
-			if id := idOf(about[key]); id != nil {
-				keys = append(keys, key+string(id))
-			}
-		}
-		if len(index) > 0 && about.text("type") != "" {
-			keys = append(keys, string(index)+about.text("type"))
-		}
-		item := &streamItem{object: about}
-		if i := slices.IndexFunc(keys, func(key string) bool { return known[key] != nil }); i >= 0 {
-			item = known[keys[i]]
-		} else {
-			items = append(items, item)
-		}
-		for _, key := range keys {
-			if known[key] == nil {
-				known[key] = item
-			}
-		}
-		return item
-	}
-	put := func(item object, index json.RawMessage) {
-		if item != nil {
-			known := find(item, index)
-			known.object, known.seen = item, true
-		}
-	}
+	items := streamItems{known: map[string]*streamItem{}}
 	for _, event := range events {
 		o := asObject(event)
 		switch kind := o.text("type"); kind {
 		case "response.output_item.added", "response.output_item.done":
 			item := asObject(o["item"])
 			place := string(o["output_index"]) + item.text("type")
-			if kind == "response.output_item.added" && known[place] != nil && known[place].seen {
-				delete(known, place) // some servers give all items the same index
+			if kind == "response.output_item.added" && items.known[place] != nil && items.known[place].seen {
+				delete(items.known, place) // some servers give all items the same index
 			}
-			put(item, o["output_index"])
+			items.put(item, o["output_index"])
 		case "response.function_call_arguments.delta", "response.function_call_arguments.done":
-			item := find(object{"type": quoted("function_call"), "id": o["item_id"], "call_id": o["call_id"]},
+			item := items.find(object{"type": quoted("function_call"), "id": o["item_id"], "call_id": o["call_id"]},
 				o["output_index"])
 			if whole := o.text("arguments"); whole != "" {
 				item.arguments = pieces{}
@@ -360,18 +382,9 @@ func joinResponses(events []json.RawMessage) (any, error) {
 			}
 			last, _ := jsonx.Elements(response["output"])
 			for i, raw := range last {
-				put(asObject(raw), strconv.AppendInt(nil, int64(i), 10))
+				items.put(asObject(raw), strconv.AppendInt(nil, int64(i), 10))
 			}
-			output := []object{}
-			for _, item := range items {
-				if given := item.text("arguments"); len(item.arguments.text()) > 0 && (given == "" || given == "{}") {
-					item.object["arguments"] = quoted(string(item.arguments.text()))
-				}
-				if item.seen {
-					output = append(output, item.object)
-				}
-			}
-			raw, err := jsonx.Marshal(output)
+			raw, err := jsonx.Marshal(items.output())
 			response["output"] = raw
 			return response, err
 		case "error":

@@ -322,17 +322,14 @@ func (c *Client) TakesInput() bool { return !c.console || c.can.Elicitation != n
 
 // Input implements [caller.Peer]: it passes a server's questions on under the server's keys.
 func (c *Client) Input(ctx context.Context, server string, result json.RawMessage) (json.RawMessage, error) {
-	var wanted struct {
-		Requests mcp.InputRequestMap `json:"inputRequests"`
-		State    json.RawMessage     `json:"requestState"`
+	requests, err := readRequests(jsonx.Get(result, "inputRequests"))
+	if err != nil {
+		return nil, &ask.InputError{Reason: "its request for input is malformed: " + err.Error()}
 	}
-	if err := json.Unmarshal(result, &wanted); err != nil {
-		return nil, &ask.InputError{Reason: "its request for input is malformed"}
-	}
-	if len(wanted.Requests) > maxInputs {
+	if len(requests) > maxInputs {
 		return nil, &ask.InputError{Reason: fmt.Sprintf("it asks for more than %d inputs at once", maxInputs)}
 	}
-	for key, q := range wanted.Requests {
+	for key, q := range requests {
 		if !c.answers(q) {
 			return nil, &ask.InputError{
 				Reason: fmt.Sprintf("the client cannot answer its request for input %s", text.Quote(key)),
@@ -350,16 +347,37 @@ func (c *Client) Input(ctx context.Context, server string, result json.RawMessag
 			}
 		}
 	}
+	state := jsonx.Get(result, "requestState")
 	answers := mcp.InputResponseMap{}
-	if len(wanted.Requests) > 0 {
+	if len(requests) > 0 {
 		defer c.opens()()
-		var err error
-		if answers, err = c.ask(ctx, wanted.Requests,
-			c.call.atServer(server, wanted.Requests, wanted.State)); err != nil {
+		if answers, err = c.ask(ctx, requests, c.call.atServer(server, requests, state)); err != nil {
 			return nil, &ask.InputError{Reason: "its request for input was not answered: " + err.Error()}
 		}
 	}
-	return inputMembers(answers, wanted.State)
+	return inputMembers(answers, state)
+}
+
+// readRequests decodes a server's questions, of which the SDK reads none without params, and panics at null.
+func readRequests(raw json.RawMessage) (out mcp.InputRequestMap, err error) {
+	type question struct {
+		Method string          `json:"method"`
+		Params json.RawMessage `json:"params"`
+	}
+	var questions map[string]question
+	if len(raw) > 0 && json.Unmarshal(raw, &questions) != nil {
+		return nil, errors.New("its questions are not objects")
+	}
+	for key, q := range questions {
+		if jsonx.IsNull(q.Params) {
+			questions[key] = question{q.Method, json.RawMessage("{}")}
+		}
+	}
+	full, err := json.Marshal(questions)
+	if err == nil {
+		err = json.Unmarshal(full, &out)
+	}
+	return out, err
 }
 
 // Answered implements [caller.Peer].

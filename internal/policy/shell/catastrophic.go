@@ -72,24 +72,28 @@ func (l *location) cd(name string, args []word) {
 const maxFolder = 512
 
 func (l *location) findRuins(args []word) string {
+	from, rest := findFolders(args)
+	if !slices.ContainsFunc(rest, func(w word) bool {
+		return w.text == "-delete" || has("rm chmod chown chgrp chattr mv shred truncate unlink", programName(w.text))
+	}) {
+		return ""
+	}
+	return l.ruined("find changes all of", from)
+}
+
+// findFolders returns the folders that find searches, and the words behind them.
+func findFolders(args []word) (folders, rest []word) {
 	args = args[findOptions(args):]
 	end := slices.IndexFunc(args, func(w word) bool {
 		return len(w.text) > 1 && w.text[0] == '-' || w.text == "(" || w.text == "!"
 	})
 	if end < 0 {
-		return ""
+		end = len(args)
 	}
-	changes := slices.ContainsFunc(args[end:], func(w word) bool {
-		return w.text == "-delete" || has("rm chmod chown chgrp chattr mv shred truncate unlink", programName(w.text))
-	})
-	from := operands(args[:end])
-	if len(from) == 0 {
-		from = []word{{text: "."}}
+	if folders = operands(args[:end]); len(folders) == 0 {
+		folders = []word{{text: ".", known: true}}
 	}
-	if !changes {
-		return ""
-	}
-	return l.ruined("find changes all of", from)
+	return folders, args[end:]
 }
 
 // findOptions returns the number of words before the folders that find searches:

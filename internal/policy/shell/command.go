@@ -258,7 +258,7 @@ func restNamed(want []named, words []word) Certainty {
 		for i, a := range words {
 			open = open || from[i]
 			certain := a.known || a.expanded
-			unsure = unsure || open && !certain
+			unsure = unsure || open && !certain && !(w.option != "" && a.plainStart)
 			var names []string
 			var value string
 			switch {

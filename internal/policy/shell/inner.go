@@ -280,21 +280,13 @@ func findActions(args []word) (rest []word, commands [][]word, ok bool) {
 // names.
 func fdRuns(name string, args []word) runs {
 	for i, a := range args {
-		at := -1
-		switch {
-		case strings.HasPrefix(a.text, "--"):
-			if strings.HasPrefix(a.text, "--exec") {
-				at = strings.IndexByte(a.text+"=", '=')
-			}
-		case strings.HasPrefix(a.text, "-"):
-			at = strings.IndexAny(a.text, "xX")
-		}
-		if at < 0 {
+		names, value := tableOf(name).optionsIn(a.text)
+		if !slices.Contains(names, "exec") && !slices.Contains(names, "exec-batch") {
 			continue
 		}
 		inner := slices.Clone(args[i+1:])
-		if at+1 < len(a.text) {
-			inner = slices.Insert(inner, 0, word{text: strings.TrimPrefix(a.text[at+1:], "="), known: a.known})
+		if value != "" {
+			inner = slices.Insert(inner, 0, word{text: strings.TrimPrefix(value, "="), known: a.known})
 		}
 		return runs{doubt: name + " runs another command", commands: [][]word{inner}}
 	}

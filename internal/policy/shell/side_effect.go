@@ -79,7 +79,7 @@ func (r *runs) changes(name string, args []word) {
 		}
 	case "install":
 		for _, x := range t.readArgs(args, false).options {
-			if t.optionName(x.name) == "target-directory" && x.value.text != "" {
+			if t.optionName(x.name) == "target-directory" {
 				files = append(files, x.value)
 			}
 		}
@@ -109,10 +109,7 @@ func (r *runs) changes(name string, args []word) {
 
 // deletes adds what find deletes: files with the names that it looks for, else all in its folders.
 func (r *runs) deletes(args []word) {
-	folders := args
-	if i := slices.IndexFunc(args, func(w word) bool { return strings.HasPrefix(w.text, "-") }); i >= 0 {
-		folders = args[:i]
-	}
+	folders, _ := findFolders(args)
 	var names []word
 	for i, w := range args[:len(args)-1] {
 		if w.text == "-name" {

@@ -625,12 +625,24 @@ func (r *reading) checkOperands() {
 	}
 	for i, w := range r.operands {
 		for _, attr := range []string{"ops", "first"} {
-			if t.has(attr) && (attr == "ops" || i == 0) &&
-				!(w.known && regexp.MustCompile("^("+t.attrs[attr]+")$").MatchString(w.text)) {
+			if t.has(attr) && (attr == "ops" || i == 0) && !w.matches(t.attrs[attr]) {
 				r.doubt("the operand %s of %s is not known to be harmless", w.text, t.path)
 			}
 		}
 	}
+}
+
+// matches reports whether a word certainly matches a pattern. Of a word known only at run time, the first byte
+// may be enough.
+func (w word) matches(pattern string) bool {
+	text := w.text
+	if !w.known {
+		if !w.plainStart || !strings.HasSuffix(pattern, ".*") {
+			return false
+		}
+		text = text[:min(1, len(text))]
+	}
+	return regexp.MustCompile("^(" + pattern + ")$").MatchString(text)
 }
 
 // targets returns the operands that name files which the program writes, and the folder

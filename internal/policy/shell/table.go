@@ -153,6 +153,11 @@ func (f *tableFile) readTable(path string) *table {
 		t.parent = f.table[path[:i]]()
 	}
 	t.addTokens(f.lines, f.lines[path])
+	if like, ok := t.attrs["like"]; ok {
+		for program := range strings.SplitSeq(like, ",") {
+			t.subs[program] = program
+		}
+	}
 	for pair := range strings.SplitSeq(t.attrs["alias"], ",") {
 		name, of, _ := strings.Cut(pair, ":")
 		t.names[name] = of

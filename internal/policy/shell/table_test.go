@@ -11,7 +11,7 @@ import (
 // says.
 func TestTablesAreWellFormed(t *testing.T) {
 	option := regexp.MustCompile(`^(-|--?[A-Za-z0-9#][A-Za-z0-9._-]*)([,/](-|[+:]|[a-z]+&[a-z]+|--?[A-Za-z0-9#][A-Za-z0-9._-]*))*(==|[=?])?[#@lhfsc>.|$:!~^*%-]?$`)
-	attribute := regexp.MustCompile(`^@(any|named=[a-z]+|safe|deny|whole|operands|lead|stdin|prefix|versions|local|writes|exec|wraps|passes|runs|package|aliases|plus|folder|vague|assigns|joins|shell|extra|writes=(all|last|moved)|max=[0-9]|skip=[0-9]+|script=(sed|awk)|into=-C(,--[a-z]+)?|(ops|first|alias)=\S+)$`)
+	attribute := regexp.MustCompile(`^@(any|named=[a-z]+|safe|deny|whole|operands|lead|stdin|prefix|versions|local|writes|exec|wraps|passes|runs|package|aliases|plus|folder|vague|assigns|joins|shell|extra|writes=(all|last|moved)|max=[0-9]|skip=[0-9]+|script=(sed|awk)|into=-C(,--[a-z]+)?|(ops|first|alias|like)=\S+)$`)
 	for path, line := range tables.Get().lines {
 		if path == "$variables" || path == "$local" {
 			continue // see TestVariables

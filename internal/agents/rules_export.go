@@ -38,6 +38,9 @@ func ExportRules(ctx context.Context, program string, rules []Rule) (text string
 		if r.Decision != allow {
 			r.Command = shell.Beginning(r.Command)
 		}
+		if r.Command != "" && r.Tool+r.Server+r.Source+r.Category == "" {
+			r.Tool = shellTool // the only one with commands
+		}
 		decision := r.Decision
 		allowed = allowed || decision == allow
 		entry, note := x.entry(r)

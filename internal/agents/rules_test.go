@@ -245,6 +245,9 @@ func TestExportedCommands(t *testing.T) {
 			if !strings.Contains(text, want[i]) || strings.Contains(text, "pus*") || want[i] == "" && text != "" {
 				t.Errorf("%s: %s: %s", program, command, text)
 			}
+			if alone, _ := ExportRules(t.Context(), program, []Rule{{Command: command, Decision: deny}}); alone != text {
+				t.Errorf("%s: %s without a tool: %s", program, command, alone)
+			}
 			text, _ = ExportRules(t.Context(), program, []Rule{{Tool: shellTool, Command: command, Decision: allow}})
 			if strings.ContainsAny(command, "*") && strings.Contains(text, "git") {
 				t.Errorf("%s: %s is allowed: %s", program, command, text)

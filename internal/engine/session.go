@@ -202,10 +202,11 @@ func New(ctx context.Context, set *settings.Settings, deps Deps, opts Options) (
 		Folders: deps.Folders, Warn: reports.add, Log: reports.log, Hide: mask.Hide}, opts.Still, mask.Add)
 	var shared *store.Store
 	var before *sources.Connections
+	var plugins []sources.Plugin
 	var counted *quota.Limits
 	if earlier := opts.Earlier; earlier != nil {
 		_ = earlier.Records.Flush() // what it remembers is used; its Close reports what fails
-		counted, before = earlier.gate.limits, earlier.Connections
+		counted, before, plugins = earlier.gate.limits, earlier.Connections, earlier.Plugins.Found
 	}
 	switch {
 	case !opts.Shared:
@@ -253,7 +254,7 @@ func New(ctx context.Context, set *settings.Settings, deps Deps, opts Options) (
 		Outputs: outputs, Fetch: builtin.FetchOptions{Version: deps.Version, Refresh: opts.Cache == cache.Renew}}
 	noticeWorkspace(set, opts.Preset, reports)
 	sources, connections := sources.New(ctx, sources.Options{Programs: programs, Facts: facts, Logins: logins,
-		Listings: listings, Kept: kept, Base: base, Notice: reports.notice, Tools: own,
+		Listings: listings, Kept: kept, Base: base, Notice: reports.notice, Earlier: plugins, Tools: own,
 		Secrets:   func(api string) []string { return mask.Secrets(table.APIsKey, api) },
 		Evaluator: deps.Evaluator, Host: opts.Host, Replayed: replayed,
 		OnlyLocal: onlyLocal(opts.Preset), Inside: inside}, before)

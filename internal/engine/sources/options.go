@@ -36,6 +36,7 @@ type Options struct {
 	// Secrets returns the secrets of an entry of the setting openapi that are known.
 	Secrets   func(api string) []string
 	Notice    func(registry.Diagnostic)
+	Earlier   []Plugin        // the plugins of the session that this one is to replace
 	Tools     builtin.Options // what the settings do not say about built-in tools
 	Evaluator []string        // runs jq.Evaluate for expressions of plugins and projects
 	Host      registry.Source // functions of the program that drives this one; may be nil

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"slices"
 
 	"github.com/toolreg/toolreg/internal/builtin"
 	"github.com/toolreg/toolreg/internal/discover"
@@ -52,7 +53,7 @@ type Plugins struct {
 // newPlugins finds all plugins and creates the sources of those that are used. It runs
 // nothing.
 func newPlugins(ctx context.Context, o *Options) *Plugins {
-	f := &pluginFinder{programs: o.Programs}
+	f := &pluginFinder{programs: o.Programs, earlier: o.Earlier}
 	f.find(ctx)
 	for i := range f.found {
 		p := &f.found[i]
@@ -79,6 +80,7 @@ func newPlugins(ctx context.Context, o *Options) *Plugins {
 // the project's, the user's, those of plugins.paths.
 type pluginFinder struct {
 	programs *programs.Set
+	earlier  []Plugin
 	found    []Plugin
 	searched []string
 }
@@ -108,6 +110,9 @@ func (f *pluginFinder) addPlugins(ctx context.Context, place string, at discover
 		at.Root = f.programs.Settings.ProjectRoot
 	}
 	for _, p := range discover.FindPlugins(ctx, at) {
+		if project == nil {
+			p = f.usable(p)
+		}
 		found := Plugin{Plugin: p, Place: place}
 		switch {
 		case project != nil:
@@ -118,6 +123,20 @@ func (f *pluginFinder) addPlugins(ctx context.Context, place string, at discover
 		}
 		f.found = append(f.found, found)
 	}
+}
+
+// usable returns a plugin or, if it has got mistakes since the earlier session read it, what that one uses.
+func (f *pluginFinder) usable(p *discover.Plugin) *discover.Plugin {
+	i := slices.IndexFunc(f.earlier, func(before Plugin) bool {
+		return before.Path == p.Path && before.Source != nil && len(before.Problems) == 0
+	})
+	if i < 0 || len(p.Problems) == 0 {
+		return p
+	}
+	f.programs.Warn(registry.Diagnostic{Severity: registry.SeverityError, Code: "reload_failed",
+		Message: "the changed plugin is not used: " + (&document.Error{Problems: p.Problems}).Error()})
+	kept := *f.earlier[i].Plugin
+	return &kept
 }
 
 // addSetting adds the plugins of an entry of plugins.paths.

@@ -44,7 +44,8 @@ func IsCommonPattern(pattern string) bool {
 			if len(rest) < 2 || strings.IndexByte("AzZQECpP123456789", rest[1]) >= 0 || strings.HasPrefix(rest, `\x{`) {
 				return false
 			}
-			if i++; inClass && strings.IndexByte("dDsSwW", rest[1]) >= 0 && isRange(rest[2:]) {
+			if i++; inClass && strings.IndexByte("dDsSwW", rest[1]) >= 0 &&
+				len(rest) > 3 && rest[2] == '-' && rest[3] != ']' { // the second part of a range
 				return false
 			}
 		case inClass:
@@ -64,9 +65,4 @@ func IsCommonPattern(pattern string) bool {
 		}
 	}
 	return true
-}
-
-// isRange reports whether a class goes on with the second part of a range.
-func isRange(class string) bool {
-	return len(class) > 1 && class[0] == '-' && class[1] != ']'
 }

@@ -423,7 +423,8 @@ func (m masker) short(text string) string {
 		value, short := strings.CutPrefix(word, option)
 		if o, a := passwordOption(path.Base(strings.Trim(word, `"'\`))); o != "" {
 			option, apart = o, a
-		} else if short && option != "" && (value != "" || apart) && !isPort(value) {
+		} else if short && option != "" && (value != "" || apart) &&
+			(!strings.Contains(value, ":") || strings.Trim(value, "0123456789.:") != "") { // not -p3306:3306 of docker
 			b.WriteString(option)
 			rest = m.plain(&b, rest[len(option):])
 			option = "" // the option occurs once: in sshpass -p x ssh -p 22 the second one is a port
@@ -454,10 +455,4 @@ func (m masker) plain(b *strings.Builder, rest string) string {
 		return rest
 	}
 	return m.next(b, rest, " \t\r\n\"'`;|&)")
-}
-
-// isPort reports whether a value is a port mapping, as in docker run --name mysql
-// -p3306:3306.
-func isPort(value string) bool {
-	return strings.Contains(value, ":") && strings.Trim(value, "0123456789.:") == ""
 }

@@ -152,8 +152,3 @@ func (n *names) isOther(w string) (known, qualified bool) {
 		at += next + 1
 	}
 }
-
-// looksLikeTool reports whether a word looks like the name of a tool that the listing does not have.
-func (n *names) looksLikeTool(w string) bool {
-	return strings.Count(w, "_") > 0 && len(w) >= minName && !n.own[w]
-}

@@ -265,7 +265,7 @@ func (s *scanner) otherTools(t string, suspect bool) {
 		if !known && s.known.servers[w.text] && (next == "tool" || next == "tools" || next == "server") {
 			known, qualified = true, true
 		}
-		if !known && !s.known.looksLikeTool(w.text) {
+		if !known && (!strings.Contains(w.text, "_") || len(w.text) < minName || s.known.own[w.text]) {
 			continue
 		}
 		steers := s.steers(i)

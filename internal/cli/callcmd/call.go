@@ -165,7 +165,7 @@ func call(ctx context.Context, e *cli.Env, s *engine.Session, o *options, name s
 	show, hide := e.IO.Screen.Progress(f.Tool.Name, f.Tool.Source)
 	request := registry.Call{Tool: name, Params: params, Progress: show, Last: o.only}
 	print := p.printResult
-	if o.stream || p.showsLive(f.Tool) {
+	if o.stream || p.ios.OutTTY && !p.ios.JSON && p.outputDir == "" && f.Tool.CanUpdateOutput {
 		live := &stream{printer: p, showMedia: func(c registry.Content) error { return p.showMedia(ctx, c) }}
 		request.Emit, request.Progress, print = live.emit, live.progress(show), live.finish
 	}

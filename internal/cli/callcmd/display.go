@@ -68,11 +68,6 @@ func (p *printer) show(ctx context.Context, t *registry.Tool, r registry.Result)
 	return nil
 }
 
-// showsLive reports whether a person sees the output of a tool while it runs.
-func (p *printer) showsLive(t *registry.Tool) bool {
-	return p.ios.OutTTY && !p.ios.JSON && p.outputDir == "" && t.CanUpdateOutput
-}
-
 // markFailure prints on a terminal that the tool failed, below its output,
 // because output alone often does not show that.
 func (p *printer) markFailure(t *registry.Tool, r registry.Result) {

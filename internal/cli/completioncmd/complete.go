@@ -80,11 +80,6 @@ func kindName(kind string) string {
 // candidate is a word that can be inserted at the cursor.
 type candidate struct{ word, description string }
 
-// isOpen reports whether the user will continue the word, so that no space is added.
-func (c candidate) isOpen() bool {
-	return strings.HasSuffix(c.word, "=") || strings.HasSuffix(c.word, "/")
-}
-
 // answer is the completions at the cursor.
 type answer struct {
 	candidates []candidate

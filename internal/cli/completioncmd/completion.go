@@ -148,7 +148,7 @@ func (l bashLine) replies(all []candidate, described bool, columns int) []string
 		if !ok {
 			continue
 		}
-		if l.quote == 0 && !c.isOpen() {
+		if l.quote == 0 && !strings.HasSuffix(c.word, "=") && !strings.HasSuffix(c.word, "/") { // it is complete
 			quoted += " "
 		}
 		words, descriptions = append(words, quoted), append(descriptions, c.description)

@@ -109,11 +109,6 @@ func isNamed(globs []registry.Entry, d *registry.Definition) bool {
 	return ok
 }
 
-// offersNothing reports whether clients over HTTP are offered no tool of the registry, with a profile or without.
-func (o *options) offersNothing(reg *registry.Registry, set *settings.Settings) bool {
-	return o.overHTTP() && len(set.Profiles) == 0 && !slices.ContainsFunc(reg.Tools(), o.offers)
-}
-
 // reachable returns which tools other tools may reach, such as those of --expose search, or nil
 // if they may reach all. A tool that is offered itself needs no such limit.
 func (o *options) reachable() func(*registry.Tool) bool {

@@ -172,7 +172,7 @@ func (p *proof) code(i int, closer byte) (int, error) {
 				bodies = append(bodies, n.hdoc)
 				p.bodies++
 			}
-		case c == '#' && p.startsWord(i):
+		case c == '#' && (i == 0 || strings.IndexByte(" \t\n;&|()<>`", p.src[i-1]) >= 0): // a word can begin here
 			if closer != 0 {
 				return 0, errors.New("a comment inside a substitution")
 			}
@@ -244,8 +244,3 @@ func (p *proof) word(i int) (int, error) {
 }
 
 const keywords = "if then elif else fi do done while until for in case esac select function time coproc declare typeset local export readonly nameref let"
-
-// startsWord reports whether a word can begin at i.
-func (p *proof) startsWord(i int) bool {
-	return i == 0 || strings.IndexByte(" \t\n;&|()<>`", p.src[i-1]) >= 0
-}

@@ -250,7 +250,7 @@ func Explain(err error) string {
 		default:
 			return fmt.Sprintf("The tool %q is disabled. Continue without it.", e.Name)
 		}
-		return "There is no such tool. Call only declared tools."
+		return "There is no such tool. Call only tools that are declared or that were found."
 	case errors.Is(err, registry.ErrDenied):
 		why := ""
 		switch e, ok := errors.AsType[*Denied](err); {

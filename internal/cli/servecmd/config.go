@@ -209,15 +209,13 @@ func givenFlags(config *cli.Config, flags *pflag.FlagSet) (args []string, err er
 
 // address returns the URL for clients of a server that listens on an address.
 func address(listen string) (string, error) {
-	host, port, err := net.SplitHostPort(listen)
+	host, port, err := hostPort("--http", listen)
 	if err != nil {
-		return "", cli.Usage(fmt.Sprintf("--http %q: expected HOST:PORT", listen), "such as 127.0.0.1:8080")
+		return "", err
 	}
 	if port == "" || port == "0" {
-		return "", &cli.UsageError{
-			Err:  fmt.Errorf("--http %q: an entry needs the port, which is chosen at each start", listen),
-			Hint: "such as 127.0.0.1:8080",
-		}
+		return "", cli.Usage(fmt.Sprintf("--http %q: an entry needs the port, which is chosen at each start", listen),
+			"such as 127.0.0.1:8080")
 	}
 	if ip, err := netip.ParseAddr(host); host == "" || err == nil && ip.IsUnspecified() {
 		host = "127.0.0.1"

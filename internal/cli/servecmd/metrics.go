@@ -40,11 +40,8 @@ func (o *options) serveMetrics(ctx context.Context, e *cli.Env,
 	if address == nil || !address.IP.IsLoopback() {
 		if clients == nil || o.noAuth {
 			_ = listener.Close()
-			return nil, &cli.UsageError{
-				Err: fmt.Errorf("--metrics %s: other machines can reach the address, so it needs --http and tokens",
-					o.metrics),
-				Hint: "listen on 127.0.0.1",
-			}
+			return nil, cli.Usage("--metrics "+o.metrics+": other machines can reach the address, so it needs --http and tokens",
+				"listen on 127.0.0.1")
 		}
 		handler = clients.WithToken(handler)
 	}
@@ -60,12 +57,24 @@ func (o *options) serveMetrics(ctx context.Context, e *cli.Env,
 	return func() { _ = hs.Close() }, nil
 }
 
+// hostPort splits the address that a flag gives.
+func hostPort(flag, address string) (host, port string, err error) {
+	host, port, err = net.SplitHostPort(address)
+	if err == nil {
+		_, err = net.LookupPort("tcp", port)
+	}
+	if err != nil {
+		return "", "", cli.Usage(fmt.Sprintf("%s %q: expected HOST:PORT", flag, address),
+			"such as 127.0.0.1:8080; :8080 listens only on this machine")
+	}
+	return host, port, nil
+}
+
 // listenOn opens the address that a flag gives.
 func listenOn(ctx context.Context, flag, address string) (net.Listener, error) {
-	host, port, err := net.SplitHostPort(address)
+	host, port, err := hostPort(flag, address)
 	if err != nil {
-		return nil, cli.Usage(fmt.Sprintf("%s %q: expected HOST:PORT", flag, address),
-			"such as 127.0.0.1:8080; :8080 listens only on this machine")
+		return nil, err
 	}
 	host = cmp.Or(host, "127.0.0.1")
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", net.JoinHostPort(host, port))

@@ -66,11 +66,8 @@ func (o *options) checkFlags() error {
 	case o.console && !o.overHTTP():
 		return cli.Usage("--console needs --http", "toolreg serve --http 127.0.0.1:8080 --console")
 	case o.console && o.noAuth:
-		return &cli.UsageError{
-			Err: errors.New(
-				"--console and --no-auth cannot be used together: whoever enters the console must show a token"),
-			Hint: "leave out --no-auth: a token is generated",
-		}
+		return cli.Usage("--console and --no-auth cannot be used together: whoever enters the console must show a token",
+			"leave out --no-auth: a token is generated")
 	case o.tokenFile != "" && o.noAuth:
 		return &cli.UsageError{Err: errors.New("--token-file and --no-auth cannot be used together")}
 	case o.expose != exposeAll && o.expose != exposeSearch && o.expose != exposeScripts:

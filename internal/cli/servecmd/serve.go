@@ -417,10 +417,8 @@ func certificateFiles(e *cli.Env, set settings.Serve) (transport.CertificateFile
 	}
 	if set.Cert.Value == "" || set.Key.Value == "" {
 		given := cmp.Or(set.Cert, set.Key, set.ClientCA)
-		return transport.CertificateFiles{}, &cli.UsageError{
-			Err:  fmt.Errorf("%s: serve.tls needs cert and key", given.Origin),
-			Hint: "toolreg settings show serve.tls shows what is set",
-		}
+		return transport.CertificateFiles{}, cli.Usage(given.Origin.String()+": serve.tls needs cert and key",
+			"toolreg settings show serve.tls shows what is set")
 	}
 	files := transport.CertificateFiles{Cert: path(set.Cert), Key: path(set.Key), ClientCA: path(set.ClientCA)}
 	if failed != nil {

@@ -194,10 +194,8 @@ func noServerToEdit(s *settings.Settings, name string) error {
 	if server == nil {
 		return &sources.NoServerError{Name: name, Known: s.EntryNames()}
 	}
-	return &cli.UsageError{
-		Err:  fmt.Errorf("server %q is defined at %s, which this command cannot change", name, server.Origin),
-		Hint: "change it there, or name the file with --scope",
-	}
+	return cli.Usage(fmt.Sprintf("server %q is defined at %s, which this command cannot change", name, server.Origin),
+		"change it there, or name the file with --scope")
 }
 
 // warnShadowed warns that another scope has a server with the name that was added.

@@ -178,10 +178,8 @@ func saveReading(output, uri string, contents []registry.Content) ([]string, err
 	if isDir := err == nil && info.IsDir() || strings.HasSuffix(output, "/") ||
 		strings.HasSuffix(output, string(filepath.Separator)); !isDir {
 		if len(contents) > 1 {
-			return nil, &cli.UsageError{
-				Err:  fmt.Errorf("%s has %d contents, and --output names one file", uri, len(contents)),
-				Hint: "name a folder, with a slash at its end",
-			}
+			return nil, cli.Usage(fmt.Sprintf("%s has %d contents, and --output names one file", uri, len(contents)),
+				"name a folder, with a slash at its end")
 		}
 		return saveFile(output, contents)
 	}

@@ -73,6 +73,7 @@ func shellOutput(set *settings.Settings) int64 {
 	if m := set.OptionsOf(shell).MaxOutput; m != nil {
 		limit = *m
 	}
+	limit = cmp.Or(limit, set.Limits.Result)
 	const labels = 1 << 10 // the other lines of the report
 	return max(limit/2-labels, limit/4, 1)
 }

@@ -159,7 +159,7 @@ func featureRows() []Row {
 		{Name: "limits.document", Type: Size, Default: `"64MiB"`, Loosens: always, Doc: "Maximum size of an OpenAPI document, or of a file that it refers to."},
 		{Name: "limits.frame", Type: Size, Default: `"16MiB"`, Loosens: always, Doc: "Maximum size of a message from an MCP server."},
 		{Name: "limits.result", Type: Size, Default: `"64MiB"`, Loosens: always, Doc: "Maximum size of a call's result."},
-		{Name: "limits.output", Type: Size, Default: `"10MiB"`, Loosens: always, Doc: "Maximum output of a call; longer output is cut and saved to a file."},
+		{Name: "limits.output", Type: Size, Default: `"10MiB"`, Loosens: always, Doc: "Maximum output of a call; longer output is cut and saved to a file; 0 for no limit."},
 		{
 			Name: "limits.answer", Type: Size, Default: `"100KB"`, Loosens: always,
 			Doc: "Maximum text of a result for a model (call --format, --batch, serve); longer text is cut in the middle and saved to a file.",
@@ -175,7 +175,7 @@ func featureRows() []Row {
 func toolOptionFields() []Row {
 	return []Row{
 		{Name: "timeout", Type: Duration, Doc: "Time limit of a call."},
-		{Name: "maxOutput", Type: Size, Doc: "Maximum output of a call; overrides limits.output."},
+		{Name: "maxOutput", Type: Size, Doc: "Maximum output of a call; overrides limits.output; 0 for no limit."},
 		{Name: "retries", Type: Int, Doc: "How many times a failed call is retried, if retrying is safe."},
 		{Name: "retryDelay", Type: Duration, Doc: "Delay before the first retry, doubled each time; default 500ms."},
 		{Name: "cache", Type: Duration, Doc: "How long a result may be reused, for tools that only read."},

@@ -23,8 +23,8 @@ type Options struct {
 	Env []string
 	// Timeout bounds a command that names no timeout; 0 means 120 s.
 	Timeout time.Duration
-	// MaxTimeout bounds the timeout that a call may request; 0 means 1 h. A longer
-	// Timeout overrides it.
+	// MaxTimeout bounds the time limit of a command; 0 means 1 h. A longer Timeout
+	// overrides 1 h.
 	MaxTimeout time.Duration
 	// Keeper is the argv of a program that calls [Keep] with the arguments appended
 	// to it. The program must be given as a path. If Keeper is empty, background
@@ -38,7 +38,10 @@ type Options struct {
 // timeLimit returns the time limit of a call with the timeout param seconds,
 // which may be nil.
 func timeLimit(tool string, seconds *tool.Integer, opts *Options) (time.Duration, error) {
-	most := max(cmp.Or(opts.MaxTimeout, shellMaxTimeout), opts.Timeout)
+	most := cmp.Or(opts.MaxTimeout, shellMaxTimeout)
+	if most == shellMaxTimeout {
+		most = max(most, opts.Timeout)
+	}
 	if seconds == nil {
 		return min(cmp.Or(opts.Timeout, shellTimeout), most), nil
 	}

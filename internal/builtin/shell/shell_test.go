@@ -141,6 +141,8 @@ func TestShellTimeLimits(t *testing.T) {
 		{2 * time.Hour, 0, 0, 2 * time.Hour},
 		{2 * time.Hour, 0, 7200, 2 * time.Hour},
 		{0, 10 * time.Second, 0, 10 * time.Second},
+		{120 * time.Second, 10 * time.Second, 0, 10 * time.Second},
+		{120 * time.Second, 10 * time.Second, 60, 0},
 	} {
 		var asked *tool.Integer
 		if tt.asked != 0 {

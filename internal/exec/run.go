@@ -55,11 +55,13 @@ const grace = 5 * time.Second
 
 // limited returns the tool's Run with its time limit and with panics caught.
 func (x *Executor) limited(t *registry.Tool) func(context.Context, registry.Call) (registry.Result, error) {
-	limit := t.Timeout
+	var given time.Duration
 	if x.TimeLimit != nil {
-		limit = cmp.Or(x.TimeLimit(t), limit)
+		given = x.TimeLimit(t)
 	}
+	limit := cmp.Or(given, t.Timeout)
 	return func(ctx context.Context, call registry.Call) (registry.Result, error) {
+		call.Limit = given
 		over := &TimeoutError{Tool: t.Name, Server: t.Server, Limit: limit}
 		ctx, cancel := timing.Limit(ctx, limit, over)
 		defer cancel()

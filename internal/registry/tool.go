@@ -155,6 +155,9 @@ type Call struct {
 	// called from several goroutines. If Spill is nil, nothing is cut.
 	Keep  int64
 	Spill func(p []byte)
+	// Limit is the time limit that a flag or the settings give the call. The executor holds it; if it is
+	// not 0, the tool adds no default of its own. A negative value means no limit.
+	Limit time.Duration
 	// Progress receives progress (MCP progress and log notifications). It is
 	// never nil in Run.
 	Progress func(Progress)

@@ -20,6 +20,7 @@ import (
 	"github.com/toolreg/toolreg/internal/builtin/workspace"
 	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/timing"
 )
 
 //go:embed run_shell_command.md
@@ -153,8 +154,11 @@ func (s *shellTool) run(ctx context.Context, call registry.Call, c *shellCall) (
 			confined.Profile.Network.Join, _ = store.loopback(scopeOf(ctx, c.root))
 		}
 	}
+	if c.Timeout == nil && call.Limit != 0 {
+		c.timeout = 0
+	}
 	limit := fmt.Errorf("stopped at its time limit of %s; set a longer timeout or background: true", c.timeout)
-	inner, cancel := context.WithTimeoutCause(ctx, c.timeout, limit)
+	inner, cancel := timing.Limit(ctx, c.timeout, limit)
 	defer cancel()
 	stream := &textStream{emit: call.Emit}
 	spec := process.Spec{

@@ -157,6 +157,9 @@ func (f *webFetch) preview(ctx context.Context, _ registry.Call, c *fetchCall) (
 
 func (f *webFetch) run(ctx context.Context, call registry.Call, c *fetchCall) (registry.Result, error) {
 	limit := cmp.Or(f.opts.Timeout, fetchTimeout)
+	if call.Limit != 0 {
+		limit = 0
+	}
 	late := fmt.Errorf("fetching %s: not finished within %s; raise the setting fetch.timeout to allow more",
 		c.url.Redacted(), limit)
 	inner, cancel := timing.Limit(ctx, limit, late)

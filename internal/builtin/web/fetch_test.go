@@ -355,8 +355,16 @@ func TestFetchStopsAtTimeLimit(t *testing.T) {
 			io.WriteString(w, "x")
 			w.(http.Flusher).Flush()
 		}
-		<-r.Context().Done()
+		if r.URL.Path != "/page" {
+			<-r.Context().Done()
+		}
 	})
+	opts.Timeout = 1
+	call := tooltest.Call(`{"url":` + tooltest.Quoted(s.URL+"/page") + `}`)
+	call.Limit = time.Minute
+	if r, err := NewFetch(opts).Run(t.Context(), call); err != nil || r.IsError {
+		t.Errorf("the limit of the settings holds although the call has one: %+v, %v", r, err)
+	}
 	opts.Timeout = 100 * time.Millisecond
 	for _, path := range []string{"/drip", "/silent"} {
 		r := fetch(t, opts, s.URL+path)

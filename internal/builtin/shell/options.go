@@ -2,7 +2,6 @@ package shell
 
 import (
 	"cmp"
-	"math"
 	"time"
 
 	"github.com/toolreg/toolreg/internal/builtin/tool"
@@ -59,11 +58,5 @@ const logTail = 64 << 10
 // keptOutput returns how many bytes of a background command's output are kept:
 // twice the limit of a stream, and at least enough to show its end.
 func keptOutput(opts *Options) int64 {
-	limit := opts.MaxOutput
-	if limit == 0 {
-		limit = process.DefaultMaxOutput
-	} else if limit < 0 {
-		limit = math.MaxInt64 / 4
-	}
-	return 2 * max(limit, logTail)
+	return 2 * max(cmp.Or(opts.MaxOutput, process.DefaultMaxOutput), logTail)
 }

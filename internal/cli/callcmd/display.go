@@ -43,11 +43,7 @@ func (p *printer) show(ctx context.Context, t *registry.Tool, r registry.Result)
 	case d.Todos != nil:
 		return p.text(rows(checklist(d.Todos, p.ios.Width()), color))
 	case !slices.ContainsFunc(r.Content, func(c registry.Content) bool { return c.Data != nil }):
-		text := d.Text
-		if text == "" {
-			text = cli.ResultText(r)
-		}
-		return p.text(p.prose(text, isMarkdown, color))
+		return p.text(p.prose(cmp.Or(d.Text, cli.ResultText(r)), isMarkdown, color))
 	}
 	if d.Text != "" && !t.IsMCP() { // the display of a server's tool is the JSON of its parts
 		if err := p.text(p.prose(d.Text, isMarkdown, color)); err != nil {

@@ -132,7 +132,8 @@ func Hint(t *registry.Tool, v policy.Verdict) string {
 // LastingHint is [Hint] without the flags, which only the person at the command
 // line can use.
 func LastingHint(t *registry.Tool, v policy.Verdict) string {
-	entry := fmt.Sprintf("%q", t.Name)
+	named := t.Named() // what allows by a name does not follow a project's renames
+	entry := fmt.Sprintf("%q", named.Name)
 	switch {
 	case v.Unread:
 		return "write the command line so that it can be parsed"
@@ -152,22 +153,22 @@ func LastingHint(t *registry.Tool, v policy.Verdict) string {
 	case len(v.Scopes) > 0 && v.Scopes[0].Kind == policy.ScopeCommand:
 		entries := make([]string, len(v.Scopes[0].Values))
 		for i, root := range v.Scopes[0].Values {
-			entries[i] = fmt.Sprintf("%q", t.Name+"("+root+")")
+			entries[i] = fmt.Sprintf("%q", named.Name+"("+root+")")
 		}
 		entry = strings.Join(entries, ", ")
 	case t.OfServer():
-		name := t.PlainName()
-		if t.IsRenamed() && !t.Reshaped.Personal { // what allows by a name does not follow a project's renames
-			name = t.ServerTool
+		allows := fmt.Sprintf("the setting allowedTools: [%q]", t.Server+"__"+named.PlainName())
+		if !named.IsClear() || strings.Contains(named.PlainName(), "(") {
+			allows = fmt.Sprintf("the rule {server: %q, tool: %q, decision: allow} in policy.rules",
+				t.Server, named.PlainName())
 		}
-		return fmt.Sprintf("the setting allowedTools: [%q] or trust: true of %s allows it permanently",
-			t.Server+"__"+name, t.ServerLabel())
+		return fmt.Sprintf("%s or trust: true of %s allows it permanently", allows, t.ServerLabel())
 	case len(v.Commands) > 0:
 		return "no rule on commands covers this line"
 	}
 	lasting := fmt.Sprintf("the setting allowedTools: [%s] allows it permanently", entry)
 	if len(v.Scopes) > 0 && v.Scopes[0].Confined {
-		lasting += fmt.Sprintf(", the rule {tool: %s, decision: sandbox} in policy.rules only in the sandbox", t.Name)
+		lasting += fmt.Sprintf(", the rule {tool: %s, decision: sandbox} in policy.rules only in the sandbox", named.Name)
 	}
 	return lasting
 }

@@ -2,6 +2,7 @@ package exec
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 
 	"github.com/toolreg/toolreg/internal/policy"
@@ -35,6 +36,32 @@ func TestHintHasTheRuleForTheSandbox(t *testing.T) {
 	} {
 		if got := Hint(tool, policy.Verdict{Scopes: tt.scopes}); got != tt.want {
 			t.Errorf("%q, want %q", got, tt.want)
+		}
+	}
+}
+
+// What the hint names allows the tool: the name that the person knows, and a rule where server__tool
+// could mean another.
+func TestHintNamesWhatAllows(t *testing.T) {
+	of := func(server, tool string) registry.Definition {
+		return registry.Definition{Name: server + "__" + tool, Source: registry.MCPPrefix + server,
+			Server: server, ServerTool: tool}
+	}
+	renamed := registry.Definition{Name: "new", Reshaped: &registry.Reshaped{Name: "new", NameOfProject: true,
+		Upstream: registry.Definition{Name: "old"}}}
+	rule := func(server, tool string) string {
+		return fmt.Sprintf("the rule {server: %q, tool: %q, decision: allow} in policy.rules "+
+			"or trust: true of server %q allows it permanently", server, tool, server)
+	}
+	for want, d := range map[string]registry.Definition{
+		`the setting allowedTools: ["old"] allows it permanently`:                               renamed,
+		`the setting allowedTools: ["s__t"] or trust: true of server "s" allows it permanently`: of("s", "t"),
+		rule("s", "a__b"): of("s", "a__b"),
+		rule("a__b", "t"): of("a__b", "t"),
+		rule("s", "t(x)"): of("s", "t(x)"),
+	} {
+		if got := LastingHint(&registry.Tool{Definition: d}, policy.Verdict{}); got != want {
+			t.Errorf("%q, want %q", got, want)
 		}
 	}
 }

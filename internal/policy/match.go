@@ -107,9 +107,8 @@ func (f *facts) allowsTool(r *Rule) bool {
 		func(name string) bool { return strings.HasPrefix(name, r.toolPrefix) && text.MatchName(r.Tool, name) })
 }
 
-// unambiguousNames returns the names that can only mean this tool. "a__b__c" could
-// be tool b__c of server a or tool c of server a__b, so it allows neither; a rule
-// with Server and Tool can.
+// unambiguousNames returns the names that can only mean this tool. A rule with Server and
+// Tool can allow one whose name is not clear.
 func (f *facts) unambiguousNames() []string {
 	t := f.tool.Named()
 	if !t.OfServer() {
@@ -125,11 +124,8 @@ func (f *facts) unambiguousNames() []string {
 	if !strings.Contains(t.Name, "__") && !f.tool.Lent {
 		out = append(out, t.Name)
 	}
-	plain := t.PlainName()
-	clear := !strings.Contains(t.Server, "__") && !strings.Contains(plain, "__") &&
-		!strings.HasSuffix(t.Server, "_") && !strings.HasPrefix(plain, "_")
-	if clear {
-		out = append(out, t.Server+"__"+plain)
+	if t.IsClear() {
+		out = append(out, t.Server+"__"+t.PlainName())
 		if t.Name == t.Qualified() || strings.HasPrefix(t.Name, t.Qualified()+"_") {
 			out = append(out, t.Name)
 		}

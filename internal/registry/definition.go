@@ -166,6 +166,14 @@ func (d *Definition) Qualified() string {
 	return ValidName(d.Server + "__" + d.PlainName())
 }
 
+// IsClear reports whether server__tool of a server's tool can mean no other: "a__b__c" could be tool
+// b__c of server a or tool c of server a__b.
+func (d *Definition) IsClear() bool {
+	plain := d.PlainName()
+	return !strings.Contains(d.Server, "__") && !strings.Contains(plain, "__") &&
+		!strings.HasSuffix(d.Server, "_") && !strings.HasPrefix(plain, "_")
+}
+
 // TakesParams reports whether a call may have params: whether the input schema
 // declares, requires or allows properties, or combines schemas. It returns false if
 // there is no schema and true if the schema cannot be parsed.

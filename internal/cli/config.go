@@ -291,11 +291,10 @@ func (c *Config) Context() (out []settings.Named, err error) {
 				"for example --context sandboxed=true")
 		}
 		value, err := jsonx.Parse([]byte(text), jsonx.Options{})
-		literal := text == "true" || text == "false" || strings.Trim(text, "0123456789.eE+-") == ""
 		switch {
 		case raw && err != nil:
 			return nil, &UsageError{Err: fmt.Errorf("--context %s:= needs JSON", name)}
-		case !raw && (err != nil || !literal):
+		case !raw && (err != nil || !slices.Contains([]jsonx.Kind{jsonx.Number, jsonx.True, jsonx.False}, value.Kind)):
 			value = jsonx.NewString(text)
 		}
 		out = append(out, settings.Named{Name: name, Value: value,
@@ -322,19 +321,6 @@ func (c *Config) cacheMode(ask bool) cache.Mode {
 		return cache.Live
 	}
 	return cache.Fresh
-}
-
-// locked reads --locked and its variable.
-func (c *Config) locked() (bool, error) {
-	locked, err := c.globalFlags().GetBool("locked")
-	if err != nil || c.globalFlags().Changed("locked") {
-		return locked, err
-	}
-	v := cmp.Or(c.Getenv("TOOLREG_LOCKED"), "false")
-	if locked, err = strconv.ParseBool(v); err != nil {
-		return false, &UsageError{Err: fmt.Errorf("TOOLREG_LOCKED: %q is neither true nor false", v)}
-	}
-	return locked, nil
 }
 
 // wantsJSON reports whether the command line or the environment requests JSON. It does

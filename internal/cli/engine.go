@@ -108,9 +108,7 @@ func (x *Engine) Session(ctx context.Context, o SessionOptions) (*engine.Session
 	if o.Context, err = x.config.Context(); err != nil {
 		return nil, err
 	}
-	if o.Locked, err = x.config.locked(); err != nil {
-		return nil, err
-	}
+	o.Locked = x.config.Globals.Locked
 	if o.Asker == nil {
 		o.Asker = x.person
 	}

@@ -51,6 +51,7 @@ type Globals struct {
 	MCP            []string      // --mcp, TOOLREG_MCP (one per line): additional servers for this run
 	Refresh        bool          `flag:"refresh"`  // --refresh, TOOLREG_REFRESH: ignore and replace cached tool lists
 	Cached         bool          `flag:"cached"`   // --cached, TOOLREG_CACHED: use only cached tool lists
+	Locked         bool          `flag:"locked"`   // --locked, TOOLREG_LOCKED: refuse tools that differ from the lock
 	Fresh          bool          `flag:"fresh"`    // --fresh, TOOLREG_FRESH: use no kept server
 	NoPager        bool          `flag:"no-pager"` // --no-pager, TOOLREG_NO_PAGER
 	Record         string        `flag:"record"`   // --record, TOOLREG_RECORD: file for a recording
@@ -65,7 +66,7 @@ func globalRows() []table.Row {
 	rows := make([]table.Row, 0, 24)
 	for _, name := range []string{
 		"no-project-settings", "no-user-settings", "trust-project", "non-interactive", "yes", "json",
-		"quiet", "verbose", "refresh", "cached", "fresh", "no-pager",
+		"quiet", "verbose", "refresh", "cached", "locked", "fresh", "no-pager",
 	} {
 		rows = append(rows, table.Row{Name: name, Type: table.Bool})
 	}
@@ -111,7 +112,7 @@ func (s *scalars) globals() Globals {
 // otherVariables are variables that are read elsewhere, or that toolreg sets for
 // its child processes.
 var otherVariables = []string{
-	"TOOLREG_CONTEXT", "TOOLREG_LOCKED", "TOOLREG_PAGER", "TOOLREG_DEPTH", "TOOLREG_TOOL",
+	"TOOLREG_CONTEXT", "TOOLREG_PAGER", "TOOLREG_DEPTH", "TOOLREG_TOOL",
 	"TOOLREG_PROJECT_ROOT", "TOOLREG_PLUGIN", "TOOLREG_CHILD", "TOOLREG_SERVER", "TOOLREG_TOKEN",
 }
 

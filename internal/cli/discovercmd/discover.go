@@ -65,6 +65,7 @@ func run(ctx context.Context, e *cli.Env, o *cli.Selection, servers []string) er
 	if err := printReports(e.IO, reg, reports, diags); err != nil {
 		return err
 	}
+	e.Config.NoteGeminiSettings(s.Settings)
 	if err := o.NamedFailure(reg, servers); err != nil || !o.Strict {
 		return err
 	}

@@ -108,6 +108,7 @@ func runList(ctx context.Context, e *cli.Env, o *listOptions, names []string) er
 	if err := printServers(e.IO, doc); err != nil {
 		return err
 	}
+	e.Config.NoteGeminiSettings(s.Settings)
 	return o.NamedFailure(reg, names)
 }
 

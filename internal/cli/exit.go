@@ -47,8 +47,8 @@ const exitCodesHelp = `  0    done
   5    denied, by policy or by the person
   6    approval is needed and nobody can be asked
   7    the tool ran and reported an error
-  8    a source failed: the server or command that the request needs, or any
-       under --strict
+  8    a source failed: the server or command that the request needs, one that
+       may have a tool that no other has, or any under --strict
   9    a check failed
   124  time limit
   129  SIGHUP

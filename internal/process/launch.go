@@ -260,7 +260,7 @@ func begin(s Spec, withStdin bool) (*launched, *pipes, error) {
 	case err == nil:
 		return l, p, nil
 	case s.Confine == nil:
-		err = explain(err, path, s.Dir)
+		err = explain(err, path, cmd.Dir)
 	default:
 		err = explainConfined(err, path, s.Dir)
 	}

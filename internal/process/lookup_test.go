@@ -90,6 +90,11 @@ func TestRunReportsWhyAProgramCannotStart(t *testing.T) {
 		t.Fatal(err)
 	}
 	writeProgram(t, filepath.Join(dir, "windows.sh"), "#!/bin/sh\r\necho\r\n", 0o755)
+	closed, err := os.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = closed.Close()
 	tests := []struct {
 		name   string
 		spec   Spec
@@ -102,6 +107,7 @@ func TestRunReportsWhyAProgramCannotStart(t *testing.T) {
 		{"loop", Spec{Argv: []string{dir + "/loop"}}, `loop": too many levels of symbolic links`, syscall.ELOOP},
 		{"no #! line", Spec{Argv: []string{dir + "/text"}}, "#! line", syscall.ENOEXEC},
 		{"working directory", Spec{Argv: []string{"/bin/true"}, Dir: dir + "/absent"}, "working directory", fs.ErrNotExist},
+		{"open folder that cannot be reached, as without /proc", Spec{Argv: []string{"/bin/true"}, Dir: dir, Folder: closed}, "working directory", fs.ErrNotExist},
 		{"working directory is a file", Spec{Argv: []string{"/bin/true"}, Dir: dir + "/text"}, "is not a directory", nil},
 		{"NUL in an argument", Spec{Argv: []string{"/bin/true", "a\x00"}}, "NUL byte", nil},
 		{"arguments too long", Spec{Argv: []string{"/bin/true", strings.Repeat("x", 1<<20)}}, "argument list too long", syscall.E2BIG},

@@ -13,6 +13,7 @@
 package mcpclient
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"log/slog"
@@ -196,28 +197,18 @@ type Limits struct {
 }
 
 func (l Limits) withDefaults() Limits {
-	l.Frame = orDefault(l.Frame, 16<<20)
-	l.Result = orDefault(l.Result, 64<<20)
-	l.Tools = orDefault(l.Tools, 10_000)
-	l.Pages = orDefault(l.Pages, 100)
-	l.Schema = orDefault(l.Schema, 1<<20)
-	l.Samples = orDefault(l.Samples, 10)
+	l.Frame = cmp.Or(l.Frame, 16<<20)
+	l.Result = cmp.Or(l.Result, 64<<20)
+	l.Tools = cmp.Or(l.Tools, 10_000)
+	l.Pages = cmp.Or(l.Pages, 100)
+	l.Schema = cmp.Or(l.Schema, 1<<20)
+	l.Samples = cmp.Or(l.Samples, 10)
 	return l
 }
 
-func orDefault[T int | int64](v, def T) T {
-	if v <= 0 {
-		return def
-	}
-	return v
-}
+func (l Limits) frame() wire.Limit { return wire.Limit{Bytes: l.Frame, Setting: "limits.frame"} }
 
-func (l Limits) frame() wire.Limit {
-	return wire.Limit{Bytes: l.Frame, Setting: "limits.frame"}
-}
-func (l Limits) result() wire.Limit {
-	return wire.Limit{Bytes: l.Result, Setting: "limits.result"}
-}
+func (l Limits) result() wire.Limit { return wire.Limit{Bytes: l.Result, Setting: "limits.result"} }
 
 // Memory remembers what earlier runs learned about one server. It is safe for concurrent
 // use.

@@ -82,7 +82,6 @@ type child interface {
 
 type ownChild struct{ *process.Child }
 
-// Ending implements child.
 func (c ownChild) Ending() string { return fmt.Sprintf("it exited (%s)", c.Exit()) }
 
 // usage records how a session is used, and whether it still is.

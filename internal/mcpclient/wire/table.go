@@ -320,7 +320,7 @@ func (t *table) UnexpectedAnswer() (id string, ok bool) {
 }
 
 // completions are what users do at URLs until the server reports that they have finished.
-// The zero value has none. It is safe for concurrent use.
+// It is safe for concurrent use.
 type completions struct {
 	mu   sync.Mutex
 	byID map[string]chan struct{} // by the id of the elicitation
@@ -335,9 +335,6 @@ func (c *completions) await(id string) (<-chan struct{}, func()) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.byID == nil {
-		c.byID = map[string]chan struct{}{}
-	}
 	c.byID[id] = done
 	return done, func() {
 		c.mu.Lock()

@@ -264,9 +264,12 @@ func (s *server) identity(ctx context.Context, w *web, a *authority,
 			id, err = s.register(ctx, w, a, redirect, nil)
 		}
 		if err != nil {
-			return identity{}, fmt.Errorf("registering with %s: %w", a.Issuer, err)
+			err = fmt.Errorf("registering with %s: %w", a.Issuer, err)
 		}
-		return id, nil
+		if err != nil && isRefused && !refused.mayPass() {
+			err = fmt.Errorf("%w; register a client there yourself and set its id as oauth.clientId", err)
+		}
+		return id, err
 	case document:
 		return identity{}, fmt.Errorf("the authorization server %s supports neither client metadata documents nor client registration; register a client there and set its id as oauth.clientId",
 			a.Issuer)

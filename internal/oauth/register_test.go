@@ -45,18 +45,20 @@ func TestPublishedDocument(t *testing.T) {
 // The response to a registration may contain a secret, so errors do not quote
 // it. They contain the reason for the failure.
 func TestRegistrationThatFails(t *testing.T) {
+	const advice = "; register a client there yourself and set its id as oauth.clientId"
 	tests := []struct {
 		name   string
 		status int
 		body   string
 		want   string
 	}{
-		{"refused", 400, `{"error":"invalid_redirect_uri","error_description":"s3cret"}`, `it returned "invalid_redirect_uri"`},
-		{"not allowed", 403, `s3cret`, "it returned 403 Forbidden"},
-		{"redirected", 307, ``, "it returned 307 Temporary Redirect"},
+		{"refused", 400, `{"error":"invalid_redirect_uri","error_description":"s3cret"}`, `it returned "invalid_redirect_uri"` + advice},
+		{"not allowed", 403, `s3cret`, "it returned 403 Forbidden" + advice},
+		{"redirected", 307, ``, "it returned 307 Temporary Redirect" + advice},
+		{"busy", 503, ``, "it returned 503 Service Unavailable"},
 		{"broken", 201, `{"client_id":"a","client_secret":"s3cret"`, "its answer is not JSON"},
 		{"no client id", 201, `{"client_secret":"s3cret"}`, "its answer has no client_id"},
-		{"refused with another status", 403, `{"error":"invalid_client_metadata","error_description":"s3cret"}`, `it returned "invalid_client_metadata"`},
+		{"refused with another status", 403, `{"error":"invalid_client_metadata","error_description":"s3cret"}`, `it returned "invalid_client_metadata"` + advice},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

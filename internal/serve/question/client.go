@@ -360,17 +360,13 @@ func (c *Client) Input(ctx context.Context, server string, result json.RawMessag
 
 // readRequests decodes a server's questions, of which the SDK reads none without params, and panics at null.
 func readRequests(raw json.RawMessage) (out mcp.InputRequestMap, err error) {
-	type question struct {
-		Method string          `json:"method"`
-		Params json.RawMessage `json:"params"`
-	}
-	var questions map[string]question
+	var questions map[string]map[string]json.RawMessage
 	if len(raw) > 0 && json.Unmarshal(raw, &questions) != nil {
 		return nil, errors.New("its questions are not objects")
 	}
 	for key, q := range questions {
-		if jsonx.IsNull(q.Params) {
-			questions[key] = question{q.Method, json.RawMessage("{}")}
+		if jsonx.IsNull(q["params"]) {
+			questions[key] = map[string]json.RawMessage{"method": q["method"], "params": json.RawMessage("{}")}
 		}
 	}
 	full, err := json.Marshal(questions)

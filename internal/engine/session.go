@@ -443,7 +443,7 @@ func commonOptions(p *programs.Set, reports *reports, deps Deps, opts Options, m
 		ProjectRoot: p.Settings.ProjectRoot, Workspace: p.Workspace(), Environ: process.ChildEnviron(p.Environ),
 		Version: deps.Version, Expand: p.Expander.Server, Hide: mask.Hide, Logger: p.Log, OnState: reports.serverState,
 		Counts: opts.Counts, ListOnly: opts.List, Apps: opts.Apps,
-		Guard: opts.Guard, Logging: mcpclient.Logging{LogLevel: deps.LogLevel},
+		Guard: opts.Guard, LogLevel: deps.LogLevel,
 		Limits: mcpclient.Limits{
 			Frame: limits.Frame, Result: limits.Result, Tools: limits.Tools, Pages: limits.Pages,
 			Schema: limits.Schema, Samples: p.Settings.Sampling.Requests,

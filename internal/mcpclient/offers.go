@@ -225,6 +225,9 @@ func (s *Source) GetPrompt(ctx context.Context, name string,
 	}
 	for _, item := range items {
 		role, _ := jsonx.Text(jsonx.Get(item, "role"))
+		if role != "assistant" {
+			role = "user" // clients refuse all others, such as system, and with it the prompt
+		}
 		c, _ := content.Block(jsonx.Get(item, "content"))
 		f.Messages = append(f.Messages, Message{Role: role, Content: c})
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/mcpclient/ask"
+	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
 )
 
@@ -73,6 +74,7 @@ func TestMalformedOffers(t *testing.T) {
 		reply("resources/list", `{"resources":[{"uri":"a:b","size":1.5,"name":"b"},{"uri":"a:c","annotations":[],"_meta":[],"icons":{}},{"name":"x"}]}`),
 		step{On: "resources/templates/list", Print: []string{`{"jsonrpc":"2.0","id":$ID,"error":{"code":-32601,"message":"no"}}`}},
 		reply("resources/read", `{"contents":[{"uri":"a:c","blob":"!!"}]}`),
+		step{On: "prompts/get", With: `"odd"`, Print: []string{`{"jsonrpc":"2.0","id":$ID,"result":{"messages":[{"role":"system","content":"Be brief."},{"role":"assistant","content":{"type":"text","text":"Yes."}}]}}`}},
 		reply("prompts/get", `{"messages":"none"}`)))
 	prompts, diags, err := s.Prompts(t.Context())
 	if len(prompts) != 2 || prompts[0].Name != "good" || prompts[1].Name != "odd" || len(diags) != 4 || err != nil {
@@ -88,6 +90,11 @@ func TestMalformedOffers(t *testing.T) {
 	}
 	if _, err := s.GetPrompt(t.Context(), "good", nil, nil); err == nil || !strings.Contains(err.Error(), `prompts/get: its answer has no list "messages"`) {
 		t.Errorf("get: %v", err)
+	}
+	got, err := s.GetPrompt(t.Context(), "odd", nil, nil)
+	messages := []Message{{Role: "user", Content: registry.TextContent("Be brief.")}, {Role: "assistant", Content: registry.TextContent("Yes.")}}
+	if diff := cmp.Diff(messages, got.Messages); diff != "" || err != nil {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
 }
 

@@ -103,12 +103,6 @@ type Options struct {
 	// Callbacks answer the server's questions during requests.
 	ask.Callbacks
 
-	// Logging configures the log messages that servers send over the protocol.
-	Logging
-}
-
-// Logging selects the log messages of a server and receives them.
-type Logging struct {
 	// OnLog gets the server's log messages, from any goroutine, in order. May be
 	// nil.
 	OnLog func(LogMessage)

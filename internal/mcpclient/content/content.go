@@ -100,6 +100,9 @@ func Block(raw json.RawMessage) (registry.Content, bool) {
 	case registry.ContentResourceLink:
 		ok = link(&c, fields)
 	}
+	if s, isText := jsonx.Text(raw); isText { // as some servers write the messages of prompts
+		return registry.TextContent(s), false
+	}
 	if !ok {
 		return registry.TextContent(string(raw)), false
 	}

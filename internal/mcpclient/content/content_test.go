@@ -173,6 +173,7 @@ func TestBlock(t *testing.T) {
 		{"unknown type", `{"type":"hologram","x":1}`, registry.TextContent(`{"type":"hologram","x":1}`)},
 		{"no type", `{"text":"a"}`, registry.TextContent(`{"text":"a"}`)},
 		{"not an object", `5`, registry.TextContent(`5`)},
+		{"a text alone", `"a\u00e9"`, registry.TextContent("aé")},
 		{"null", `null`, registry.TextContent(`null`)},
 		{"text of the wrong type", `{"type":"text","text":["a"]}`, registry.TextContent(`{"type":"text","text":["a"]}`)},
 		{

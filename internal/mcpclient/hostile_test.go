@@ -111,6 +111,12 @@ func TestEndlessNoiseOnStdout(t *testing.T) {
 	if !errors.Is(err, registry.ErrSourceFailed) || !strings.Contains(err.Error(), "more than 1 MiB of text on stdout") {
 		t.Errorf("error %v", err)
 	}
+	tools, _ := discovered(t, source(t, legacy(t, step{On: "tools/call", Print: []string{"$BIG"}, Big: 1000, Times: 3000})))
+	_, err = tools["t"].Run(t.Context(), registry.Call{Params: json.RawMessage(`{}`)})
+	var failed *ServerError
+	if !errors.As(err, &failed) || !strings.Contains(failed.Advice(), "may have had effects") {
+		t.Errorf("during a call: %v", err)
+	}
 }
 
 func TestEndlessLine(t *testing.T) {

@@ -279,7 +279,7 @@ func (l *lineReader) skip(line []byte) error {
 	l.skipped.Lines++
 	l.skipped.Bytes += int64(len(line))
 	if l.skipped.Bytes > maxSkipped {
-		return fmt.Errorf("more than %s of text on stdout that is not a message", size(maxSkipped))
+		return &AnswerError{"more than " + size(maxSkipped) + " of text on stdout that is not a message"}
 	}
 	return nil
 }

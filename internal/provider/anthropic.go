@@ -27,7 +27,9 @@ func anthropic() Format {
 		rule:    dashedNames(),
 		prepare: (*encoder).prepareFlat,
 		refuse:  refuseOddKeys,
-		search:  anthropicSearch,
+		search: func(e *encoder) { // for words; the other search expects regular expressions
+			e.raw(`{"type":"tool_search_tool_bm25_20251119","name":"tool_search_tool_bm25"}`)
+		},
 		write: func(e *encoder, t *tool) {
 			e.declare(t, "{", "input_schema")
 			e.writeStrict(t)
@@ -226,10 +228,4 @@ func joinAnthropic(events []json.RawMessage) (any, error) {
 		}
 	}
 	return nil, errUnfinished
-}
-
-// anthropicSearch declares the search for words. Anthropic's other search expects
-// regular expressions.
-func anthropicSearch(e *encoder) {
-	e.raw(`{"type":"tool_search_tool_bm25_20251119","name":"tool_search_tool_bm25"}`)
 }

@@ -28,8 +28,12 @@ func (f Format) Decode(data []byte) (*Turn, error) {
 	}
 	events, err := f.splitStream(data)
 	if err == nil && events != nil {
+		var response any
 		if err = foreign(asObject(events[0])); err == nil {
-			data, err = f.joined(events)
+			response, err = f.join(events)
+		}
+		if err == nil {
+			data, err = jsonx.Marshal(response)
 		}
 	}
 	if err != nil {
@@ -66,15 +70,6 @@ func (f Format) Decode(data []byte) (*Turn, error) {
 		return nil, f.unreadable("%s", err)
 	}
 	return t, nil
-}
-
-// joined returns the response that the events of a stream are together.
-func (f Format) joined(events []json.RawMessage) (json.RawMessage, error) {
-	response, err := f.join(events)
-	if err != nil {
-		return nil, err
-	}
-	return jsonx.Marshal(response)
 }
 
 // mend gives an id to a single call without one, since some servers write an empty one. In the message it also

@@ -90,8 +90,7 @@ func (r nameRule) fit(name string) string {
 		out += "_"
 	}
 	if len(out) > r.max {
-		sum := sha256.Sum256([]byte(name))
-		out = out[:r.max-7] + "_" + hex.EncodeToString(sum[:3])
+		out = r.distinct(out, name, nil)
 	}
 	return out
 }

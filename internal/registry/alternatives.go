@@ -30,19 +30,26 @@ type alternatives struct{ refs *schema.Refs }
 // alternative that the value selects, or the wrong constants if it selects none. Alternatives for values
 // of other types do not count if there is one for the value's.
 func (a alternatives) causes(e *jsonschema.ValidationError) []*jsonschema.ValidationError {
-	if _, ok := a.ofConstants(e); ok {
-		return nil
-	}
-	if _, ok := a.ofAbsent(e); ok {
+	if _, ok := a.whole(e); ok {
 		return nil
 	}
 	wrong, mistyped := a.wrong(e), a.mistyped(e)
-	if len(mistyped) > 0 && len(mistyped) == len(a.branches(e)) {
-		return nil // ofTypes
-	}
 	return slices.DeleteFunc(slices.Clone(e.Causes), func(c *jsonschema.ValidationError) bool {
 		return wrong[branchOf(c, e)] != nil || mistyped[branchOf(c, e)]
 	})
+}
+
+// whole returns the violation that an error about alternatives is as a whole, if it is one.
+func (a alternatives) whole(e *jsonschema.ValidationError) (v Violation, ok bool) {
+	if len(e.Causes) == 0 || a.branches(e) == nil {
+		return v, false
+	}
+	for _, of := range []func(*jsonschema.ValidationError) (Violation, bool){a.ofConstants, a.ofTypes, a.ofAbsent} {
+		if v, ok = of(e); ok {
+			break
+		}
+	}
+	return v, ok
 }
 
 // mistyped returns the alternatives of e that are for values of another type, by their index; nil if the others
@@ -155,10 +162,7 @@ func (a alternatives) discriminates(branches []*jsonx.Value, wrong []*jsonschema
 // listed returns the constants that alternatives have for a member; nil if one has none.
 func (a alternatives) listed(branches []*jsonx.Value, member string) (values []*jsonx.Value) {
 	for _, branch := range branches {
-		s, err := a.refs.Resolve(branch)
-		if err != nil {
-			return nil
-		}
+		s, _ := a.refs.Resolve(branch) // nil if it fails
 		constants := a.constants(s.Get("properties").Get(member))
 		if constants == nil {
 			return nil
@@ -191,13 +195,9 @@ func describe(rule *jsonx.Value) string {
 // ofConstants returns a single violation for a union of constants, or of objects that a constant
 // tells apart, if no branch matches. Each branch alone would report only its own constant.
 func (a alternatives) ofConstants(e *jsonschema.ValidationError) (Violation, bool) {
-	keyword, branches := keywordOf(e), a.branches(e)
-	if branches == nil || len(e.Causes) == 0 {
-		return Violation{}, false
-	}
 	var values []*jsonx.Value
 	wrong, at := a.wrong(e), e.InstanceLocation
-	for i, branch := range branches {
+	for i, branch := range a.branches(e) {
 		if found := wrong[strconv.Itoa(i)]; found != nil {
 			_, fragment, _ := strings.Cut(found.AbsoluteKeywordLocation, "#")
 			at, branch = found.InstanceLocation, a.refs.Lookup("#"+strings.TrimSuffix(fragment, "/"+keywordOf(found)))
@@ -208,7 +208,7 @@ func (a alternatives) ofConstants(e *jsonschema.ValidationError) (Violation, boo
 		}
 		values = append(values, constants...)
 	}
-	return Violation{Pointer: pointerOf(at), Keyword: keyword, Message: valueMustBe(values),
+	return Violation{Pointer: pointerOf(at), Keyword: keywordOf(e), Message: valueMustBe(values),
 		Expected: describe(jsonx.NewArray(values...))}, true
 }
 
@@ -225,17 +225,14 @@ func (a alternatives) ofAbsent(e *jsonschema.ValidationError) (Violation, bool) 
 	if len(branches) < 2 {
 		return Violation{}, false
 	}
-	first, err := a.refs.Resolve(branches[0])
-	if err != nil {
-		return Violation{}, false
-	}
+	first, _ := a.refs.Resolve(branches[0]) // nil if it fails
 	members := first.Get("properties").Fields()
 	for _, m := range members[:min(len(members), maxTags)] {
 		values := a.listed(branches, m.Name)
 		given := func(c *jsonschema.ValidationError) bool {
 			return !mistyped[branchOf(c, e)] && !misses(c, e.InstanceLocation, m.Name)
 		}
-		if values != nil && len(e.Causes) > 0 && !slices.ContainsFunc(e.Causes, given) {
+		if values != nil && !slices.ContainsFunc(e.Causes, given) {
 			return Violation{Pointer: pointerOf(e.InstanceLocation), Keyword: "required",
 				Message:  text.Clip(fmt.Sprintf("missing property %q, whose %s", m.Name, valueMustBe(values)), maxMessage),
 				Expected: describe(jsonx.NewArray(values...))}, true
@@ -252,7 +249,7 @@ func misses(e *jsonschema.ValidationError, at, member string) bool {
 
 // ofTypes returns a single violation for alternatives that are all for values of other types.
 func (a alternatives) ofTypes(e *jsonschema.ValidationError) (Violation, bool) {
-	if n := len(a.branches(e)); n == 0 || len(a.mistyped(e)) < n {
+	if len(a.mistyped(e)) < len(a.branches(e)) {
 		return Violation{}, false
 	}
 	var types []string

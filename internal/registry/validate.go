@@ -245,12 +245,8 @@ func (v *Validator) violations(e *jsonschema.ValidationError, doc json.RawMessag
 }
 
 func (v *Validator) violation(leaf *jsonschema.ValidationError, places *schema.Refs) []Violation {
-	for _, of := range []func(*jsonschema.ValidationError) (Violation, bool){
-		alternatives{v.refs}.ofConstants, alternatives{v.refs}.ofTypes, alternatives{v.refs}.ofAbsent,
-	} {
-		if union, ok := of(leaf); ok {
-			return []Violation{union}
-		}
+	if whole, ok := (alternatives{v.refs}).whole(leaf); ok {
+		return []Violation{whole}
 	}
 	base := Violation{Pointer: text.Clip(pointerOf(leaf.InstanceLocation), maxPointer),
 		Message: text.Clip(leaf.Message, maxMessage), Keyword: keywordOf(leaf)}

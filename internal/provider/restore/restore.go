@@ -51,6 +51,7 @@ func restore(rawSchema, params json.RawMessage, walk func(r *restorer, s, v *jso
 		refs:     schema.NewRefs(s),
 		steps:    minSteps + stepsPerByte*len(params),
 		patterns: map[string]*regexp.Regexp{},
+		byString: map[*jsonx.Value]map[string]*jsonx.Value{},
 	}
 	walk(r, s, v)
 	if !r.changed {

@@ -215,9 +215,6 @@ func (r *restorer) declared(enum *jsonx.Value) map[string]*jsonx.Value {
 	for _, e := range enum.Items {
 		values[gemini.String(e)] = e
 	}
-	if r.byString == nil {
-		r.byString = map[*jsonx.Value]map[string]*jsonx.Value{}
-	}
 	r.byString[enum] = values
 	return values
 }

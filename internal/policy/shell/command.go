@@ -234,8 +234,11 @@ func (t *table) named(words []string) (out []named) {
 // isWord reports whether a word of a command is the one that a rule names. Case counts if the program has an
 // option for either case.
 func (n named) isWord(word string) bool {
-	differ := n.option != "" && n.table != nil && hasKey(n.table.names, n.text) && hasKey(n.table.names, word)
-	return word != "" && !differ && (text.MatchNameFold(n.text, word) ||
+	if n.option != "" && (word == "" || word[0] != '-' ||
+		n.table != nil && hasKey(n.table.names, n.text) && hasKey(n.table.names, word)) {
+		return false
+	}
+	return word != "" && (text.MatchNameFold(n.text, word) ||
 		text.MatchNameFold(strings.TrimSuffix(n.text, anyRest), word)) || n.table.isNameOf(word, n.text)
 }
 
@@ -259,16 +262,12 @@ func restNamed(want []named, words []word) Certainty {
 			open = open || from[i]
 			certain := a.known || a.expanded
 			unsure = unsure || open && !certain && !(w.option != "" && a.plainStart)
-			var names []string
-			var value string
-			switch {
-			case w.option == "":
-			case i < sub: // an option of the program
-				names, value = want[0].table.optionsIn(a.text)
-			default:
-				names, value = w.table.optionsIn(a.text)
+			t := w.table
+			if i < sub { // an option of the program
+				t = want[0].table
 			}
-			if slices.Contains(names, w.option) || open && w.isWord(a.text) {
+			value, in := t.valueIn(a.text, w.option)
+			if in || open && w.isWord(a.text) {
 				to[i+1], found = true, max(found, Maybe)
 				if certain {
 					found = Yes

@@ -24,7 +24,9 @@ type table struct {
 	subs    map[string]string // subcommands with a table, and their paths
 	attrs   map[string]string // "@max=1" is attrs["max"] = "1"
 	parent  *table
-	names   map[string]string // other names of subcommands
+	names   map[string]string // other names of subcommands, and the last name of each option
+
+	spellings map[string][]string // of options, by the last name, without dashes
 }
 
 // option describes an option of a program.
@@ -148,6 +150,8 @@ func (f *tableFile) readTable(path string) *table {
 		subs:    f.subs[path],
 		attrs:   map[string]string{},
 		names:   map[string]string{},
+
+		spellings: map[string][]string{},
 	}
 	if i := strings.LastIndexByte(path, ' '); i > 0 {
 		t.parent = f.table[path[:i]]()
@@ -197,6 +201,9 @@ func (t *table) addTokens(lines map[string]string, text string) {
 						t.option(name, o)
 					}
 					t.names[t.spelled(name)] = t.spelled(last)
+					for one := range strings.SplitSeq(strings.TrimLeft(last, "-"), "&") {
+						t.spellings[one] = append(t.spellings[one], strings.TrimLeft(name, "-"))
+					}
 				}
 			}
 		}
@@ -229,9 +236,11 @@ func (t *table) optionName(name string) string {
 	for ; t != nil; t = t.parent {
 		name = t.spelled(name)
 		of, ok := t.names[name]
-		for full, other := range t.names {
-			if !ok && len(name) > 3 && strings.HasPrefix(full, name) {
-				of = max(of, other)
+		if !ok && len(name) > 3 {
+			for full, other := range t.names {
+				if strings.HasPrefix(full, name) {
+					of = max(of, other)
+				}
 			}
 		}
 		if of != "" {
@@ -240,6 +249,29 @@ func (t *table) optionName(name string) string {
 		}
 	}
 	return strings.TrimLeft(name, "-")
+}
+
+// valueIn reports whether a word has an option in it, and returns the value attached to the last. The table may be nil.
+func (t *table) valueIn(word, option string) (value string, ok bool) {
+	if option == "" || word == "" || strings.IndexByte("-+:", word[0]) < 0 || !t.mayHave(word, option) {
+		return "", false
+	}
+	names, value := t.optionsIn(word)
+	return value, slices.Contains(names, option)
+}
+
+// mayHave is false if a word certainly does not have the option in it. It avoids reading most words of a long line.
+func (t *table) mayHave(word, option string) bool {
+	name, _, _ := strings.Cut(strings.TrimLeft(word, "-"), "=")
+	like := func(spelling string) bool {
+		return len(spelling) == 1 && strings.Contains(word, spelling) || strings.HasPrefix(spelling, name)
+	}
+	for ; t != nil; t = t.parent {
+		if slices.ContainsFunc(t.spellings[option], like) {
+			return true
+		}
+	}
+	return like(option)
 }
 
 // given reports whether an option is among the arguments, in any spelling.
@@ -263,8 +295,13 @@ func (t *table) optionsIn(word string) (names []string, value string) {
 	case strings.HasPrefix(word, "--") || t != nil && t.has("whole"):
 		return strings.Split(t.optionName(name), "&"), value
 	}
+	var seen [256]bool
 	for i := 1; i < len(word); i++ {
 		letter := "-" + word[i:i+1]
+		if seen[word[i]] {
+			continue
+		}
+		seen[word[i]] = true
 		names = append(names, strings.Split(t.optionName(letter), "&")...)
 		if t != nil && letter != "--" && (t.options[letter].arity == oneValue || hasKey(t.subs, letter)) {
 			return names, word[i+1:]

@@ -26,7 +26,8 @@ type table struct {
 	parent  *table
 	names   map[string]string // other names of subcommands, and the last name of each option
 
-	spellings map[string][]string // of options, by the last name, without dashes
+	spellings map[string][]string       // of options, by the last name, without dashes
+	patterns  map[string]*regexp.Regexp // of operands, by attribute
 }
 
 // option describes an option of a program.
@@ -152,11 +153,17 @@ func (f *tableFile) readTable(path string) *table {
 		names:   map[string]string{},
 
 		spellings: map[string][]string{},
+		patterns:  map[string]*regexp.Regexp{},
 	}
 	if i := strings.LastIndexByte(path, ' '); i > 0 {
 		t.parent = f.table[path[:i]]()
 	}
 	t.addTokens(f.lines, f.lines[path])
+	for _, attr := range []string{"ops", "first"} {
+		if t.has(attr) {
+			t.patterns[attr] = regexp.MustCompile("^(" + t.attrs[attr] + ")$")
+		}
+	}
 	if like, ok := t.attrs["like"]; ok {
 		for program := range strings.SplitSeq(like, ",") {
 			t.subs[program] = program
@@ -666,8 +673,8 @@ func (r *reading) checkOperands() {
 		r.doubt("what %s writes is not known before it runs", t.path)
 	}
 	for i, w := range r.operands {
-		for _, attr := range []string{"ops", "first"} {
-			if t.has(attr) && (attr == "ops" || i == 0) && !w.matches(t.attrs[attr]) {
+		for attr, pattern := range t.patterns {
+			if (attr == "ops" || i == 0) && !w.matches(pattern) {
 				r.doubt("the operand %s of %s is not known to be harmless", w.text, t.path)
 			}
 		}
@@ -676,15 +683,15 @@ func (r *reading) checkOperands() {
 
 // matches reports whether a word certainly matches a pattern. Of a word known only at run time, the first byte
 // may be enough.
-func (w word) matches(pattern string) bool {
+func (w word) matches(pattern *regexp.Regexp) bool {
 	text := w.text
 	if !w.known {
-		if !w.plainStart || !strings.HasSuffix(pattern, ".*") {
+		if !w.plainStart || !strings.HasSuffix(pattern.String(), ".*)$") {
 			return false
 		}
 		text = text[:min(1, len(text))]
 	}
-	return regexp.MustCompile("^(" + pattern + ")$").MatchString(text)
+	return pattern.MatchString(text)
 }
 
 // targets returns the operands that name files which the program writes, and the folder

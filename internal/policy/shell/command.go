@@ -266,8 +266,8 @@ func restNamed(want []named, words []word) Certainty {
 			if i < sub { // an option of the program
 				t = want[0].table
 			}
-			value, in := t.valueIn(a.text, w.option)
-			if in || open && w.isWord(a.text) {
+			names, value := t.optionsIn(a.text)
+			if w.option != "" && slices.Contains(names, w.option) || open && w.isWord(a.text) {
 				to[i+1], found = true, max(found, Maybe)
 				if certain {
 					found = Yes

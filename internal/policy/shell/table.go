@@ -26,8 +26,7 @@ type table struct {
 	parent  *table
 	names   map[string]string // other names of subcommands, and the last name of each option
 
-	spellings map[string][]string       // of options, by the last name, without dashes
-	patterns  map[string]*regexp.Regexp // of operands, by attribute
+	patterns map[string]*regexp.Regexp // of operands, by attribute
 }
 
 // option describes an option of a program.
@@ -152,8 +151,7 @@ func (f *tableFile) readTable(path string) *table {
 		attrs:   map[string]string{},
 		names:   map[string]string{},
 
-		spellings: map[string][]string{},
-		patterns:  map[string]*regexp.Regexp{},
+		patterns: map[string]*regexp.Regexp{},
 	}
 	if i := strings.LastIndexByte(path, ' '); i > 0 {
 		t.parent = f.table[path[:i]]()
@@ -208,9 +206,6 @@ func (t *table) addTokens(lines map[string]string, text string) {
 						t.option(name, o)
 					}
 					t.names[t.spelled(name)] = t.spelled(last)
-					for one := range strings.SplitSeq(strings.TrimLeft(last, "-"), "&") {
-						t.spellings[one] = append(t.spellings[one], strings.TrimLeft(name, "-"))
-					}
 				}
 			}
 		}
@@ -256,29 +251,6 @@ func (t *table) optionName(name string) string {
 		}
 	}
 	return strings.TrimLeft(name, "-")
-}
-
-// valueIn reports whether a word has an option in it, and returns the value attached to the last. The table may be nil.
-func (t *table) valueIn(word, option string) (value string, ok bool) {
-	if option == "" || word == "" || strings.IndexByte("-+:", word[0]) < 0 || !t.mayHave(word, option) {
-		return "", false
-	}
-	names, value := t.optionsIn(word)
-	return value, slices.Contains(names, option)
-}
-
-// mayHave is false if a word certainly does not have the option in it. It avoids reading most words of a long line.
-func (t *table) mayHave(word, option string) bool {
-	name, _, _ := strings.Cut(strings.TrimLeft(word, "-"), "=")
-	like := func(spelling string) bool {
-		return len(spelling) == 1 && strings.Contains(word, spelling) || strings.HasPrefix(spelling, name)
-	}
-	for ; t != nil; t = t.parent {
-		if slices.ContainsFunc(t.spellings[option], like) {
-			return true
-		}
-	}
-	return like(option)
 }
 
 // given reports whether an option is among the arguments, in any spelling.

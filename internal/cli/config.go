@@ -228,6 +228,15 @@ func (c *Config) folder(root, file string) (folder *os.Root, inside bool, err er
 	return folder, true, err
 }
 
+// UserFolder returns the folder of the user's own settings.
+func (c *Config) UserFolder() (string, error) {
+	folder := settings.UserFolder(c.Environ)
+	if folder == "" {
+		return "", Usage("there is no folder for your settings", "set HOME or XDG_CONFIG_HOME")
+	}
+	return folder, nil
+}
+
 // readPiped reads the --settings files that can be read only once: stdin (-) and
 // pipes, such as a shell's <(…). If stdin is among them, the command cannot read
 // it again.

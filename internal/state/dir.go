@@ -120,7 +120,7 @@ func makeDir(path string) error {
 		return nil // another run created it first
 	}
 	if err != nil {
-		return err
+		return fmt.Errorf("creating %s: %w", path, errors.Unwrap(err))
 	}
 	return os.Chmod(path, 0o700)
 }
@@ -195,6 +195,9 @@ func checkName(name string) error {
 func unavailable(err error) error {
 	if err == nil || errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrUnavailable) {
 		return err
+	}
+	if p, ok := errors.AsType[*fs.PathError](err); ok { // without the system call
+		err = fmt.Errorf("%s: %w", p.Path, p.Err)
 	}
 	return fmt.Errorf("%w: %w", ErrUnavailable, err)
 }

@@ -207,7 +207,11 @@ func choose(ctx context.Context, person *cli.Person, name string) (way, error) {
 func create(ctx context.Context, e *cli.Env, s *settings.Settings, w way, d *initDocument) error {
 	p := place{root: s.ProjectRoot, dir: filepath.Join(s.ProjectRoot, ".toolreg"), mode: 0o666, folder: 0o777}
 	if w.user {
-		p = place{dir: settings.UserFolder(e.Config.Environ), mode: 0o600, folder: 0o700}
+		dir, err := e.Config.UserFolder()
+		if err != nil {
+			return err
+		}
+		p = place{dir: dir, mode: 0o600, folder: 0o700}
 	}
 	path, err := p.free(w.file)
 	if err != nil {
@@ -272,9 +276,6 @@ type place struct {
 
 // free returns the path of a new settings file, or an error if the folder has settings.
 func (p *place) free(name string) (string, error) {
-	if p.dir == "" {
-		return "", errors.New("there is no folder for your settings: HOME is not set")
-	}
 	if info, err := os.Stat(p.dir); err == nil && !info.IsDir() {
 		return "", fmt.Errorf("%s is not a folder; move it away first", p.dir)
 	}

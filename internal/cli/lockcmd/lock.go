@@ -103,9 +103,9 @@ func run(ctx context.Context, e *cli.Env, o *options, names []string) error {
 	}
 	file := lock.Name
 	if o.user {
-		folder := settings.UserFolder(e.Config.Environ)
-		if folder == "" {
-			return cli.Usage("there is no folder for your settings", "set HOME or XDG_CONFIG_HOME")
+		folder, err := e.Config.UserFolder()
+		if err != nil {
+			return err
 		}
 		file, o.all, e.Config.Globals.NoProject = filepath.Join(folder, lock.Name), true, true
 	}
@@ -172,7 +172,7 @@ func run(ctx context.Context, e *cli.Env, o *options, names []string) error {
 	}
 	if !check {
 		if err := os.MkdirAll(folder, 0o700); err != nil {
-			return fmt.Errorf("writing %s: %w", file, err)
+			return fmt.Errorf("creating %s: %w", folder, text.Cause(err))
 		}
 		if err := lock.Write(folder, text.EscapeJSON(now.Encode())); err != nil {
 			return err

@@ -143,24 +143,27 @@ type pluginsFolder struct {
 }
 
 func newPluginDir(config *cli.Config, s *settings.Settings, o *newOptions) (pluginsFolder, error) {
+	var dir, next string
 	switch {
 	case o.user:
 		if err := config.RefuseInside("writing your own plugins"); err != nil {
 			return pluginsFolder{}, err
 		}
-		user := settings.UserFolder(config.Environ)
-		if user == "" {
-			return pluginsFolder{}, cli.Usage("there is no folder for your settings",
-				"set HOME or XDG_CONFIG_HOME")
+		user, err := config.UserFolder()
+		if err != nil {
+			return pluginsFolder{}, err
 		}
-		dir := filepath.Join(user, "plugins")
-		return pluginsFolder{dir, dir, "next:\n"}, os.MkdirAll(dir, 0o755)
+		dir, next = filepath.Join(user, "plugins"), "next:\n"
 	case o.dir != "":
-		dir := config.Absolute(o.dir)
-		return pluginsFolder{dir, dir, "next: name the folder in plugins.paths, then\n"}, os.MkdirAll(dir, 0o755)
+		dir, next = config.Absolute(o.dir), "next: name the folder in plugins.paths, then\n"
+	default:
+		return pluginsFolder{filepath.Join(s.ProjectRoot, ".toolreg", "plugins"),
+			s.ProjectRoot, "next:\n  toolreg trust grant\n"}, nil
 	}
-	return pluginsFolder{filepath.Join(s.ProjectRoot, ".toolreg", "plugins"),
-		s.ProjectRoot, "next:\n  toolreg trust grant\n"}, nil
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return pluginsFolder{}, fmt.Errorf("creating %s: %w", dir, text.Cause(err))
+	}
+	return pluginsFolder{dir, dir, next}, nil
 }
 
 // toolPrefix converts the name of a plugin to a prefix that every provider accepts in

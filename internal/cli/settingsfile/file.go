@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -48,8 +47,8 @@ func Path(e *cli.Env, scope string) (string, error) {
 	dir := ""
 	switch scope {
 	case "user":
-		if dir = settings.UserFolder(e.Config.Environ); dir == "" {
-			return "", errors.New("there is no folder for settings: HOME is not set")
+		if dir, err = e.Config.UserFolder(); err != nil {
+			return "", err
 		}
 	case "project":
 		dir = filepath.Join(root, ".toolreg")

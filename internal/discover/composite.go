@@ -242,8 +242,16 @@ func (r *compositeReader) define(ctx context.Context, def *registry.Definition, 
 	def.InputSchema = o["parameters"]
 	if !present(def.InputSchema) {
 		def.InputSchema = json.RawMessage(`{"type":"object","properties":{}}`)
-	} else if _, err := registry.NewValidator(def.InputSchema).Compile(ctx); err != nil && def.InputSchema[0] == '{' {
-		r.fail("/parameters", "the schema cannot be used: "+err.Error(), "")
+		return
+	}
+	t := []registry.Tool{{Definition: registry.Definition{InputSchema: def.InputSchema}}}
+	registry.Settle(t)
+	err := t[0].Quarantine
+	if err == nil {
+		_, err = registry.NewValidator(def.InputSchema).Compile(ctx)
+	}
+	if err != nil && def.InputSchema[0] == '{' {
+		r.fail("/parameters", err.Error(), "")
 	}
 }
 

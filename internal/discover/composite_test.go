@@ -231,7 +231,7 @@ func TestMistakesInComposites(t *testing.T) {
 	}{
 		"all at once": {"composites:\n  a:\n    step: 1\n    parameters: {type: 7}\n    steps:\n      - tool: x\n        params: '{a'\n        if: 'nofunc'\n      - {tol: x}\n      - 7\n    result: '. |'\n", []string{
 			`:3:5: unknown setting "composites.a.step" (did you mean "composites.a.steps"?)`,
-			":4:5: composites.a.parameters: the schema cannot be used",
+			":4:5: composites.a.parameters: its input schema is not valid",
 			":7:9: composites.a.steps[0].params: not a jq expression",
 			":8:9: composites.a.steps[0].if: not a jq expression: function not defined: nofunc/0",
 			`:9:9: composites.a.steps[1]: tool is missing`,

@@ -214,16 +214,16 @@ func (p *Plugin) checkTools(ctx context.Context, doc *document.Document) {
 }
 
 func (p *Plugin) checkSchemas(ctx context.Context, doc *document.Document, at string, o object) {
-	if raw := o["outputSchema"]; present(raw) {
-		if _, err := registry.NewValidator(raw).Compile(ctx); err != nil {
-			p.fieldProblem(doc, at+"/outputSchema", "the schema cannot be used: "+err.Error())
+	for field, d := range map[string]registry.Definition{
+		"parameters": {InputSchema: o["parameters"]}, "outputSchema": {OutputSchema: o["outputSchema"]}} {
+		for _, found := range registry.Settle([]registry.Tool{{Definition: d}}) {
+			p.fieldProblem(doc, at+"/"+field, strings.TrimSuffix(found.Message, registry.LeftOut))
+		}
+		if _, err := registry.NewValidator(o[field]).Compile(ctx); err != nil && present(o[field]) {
+			p.fieldProblem(doc, at+"/"+field, "the schema cannot be used: "+err.Error())
 		}
 	}
 	validator := registry.NewValidator(o["parameters"])
-	if _, err := validator.Compile(ctx); err != nil {
-		p.fieldProblem(doc, at+"/parameters", "the schema cannot be used: "+err.Error())
-		return
-	}
 	examples, _ := readList(o["examples"])
 	for i, raw := range examples {
 		e, err := readObject(raw)
@@ -232,7 +232,7 @@ func (p *Plugin) checkSchemas(ctx context.Context, doc *document.Document, at st
 		}
 		violations, err := validator.Validate(ctx, e["params"])
 		if err != nil {
-			p.problem(doc, at+"/examples", err.Error(), "")
+			p.fieldProblem(doc, at+"/parameters", "the schema cannot be used: "+err.Error())
 		}
 		for _, v := range violations {
 			p.problem(doc, fmt.Sprintf("%s/examples/%d/params%s", at, i, v.Pointer),

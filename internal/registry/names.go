@@ -114,10 +114,10 @@ func Near(name string, candidates []string) []string {
 }
 
 // nearGlob is [Near] for a glob: it compares the text before the first special
-// character with the beginnings of the candidates.
+// character, if it is long enough, with the beginnings of the candidates.
 func nearGlob(glob string, candidates []string) []string {
 	stem := glob[:strings.IndexAny(glob, "*?[{")]
-	if stem == "" {
+	if len(stem) < 3 { // too little to tell a typo from another name
 		return nil
 	}
 	begins := map[string][]string{}

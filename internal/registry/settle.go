@@ -36,6 +36,9 @@ func boundFault(token string) string {
 	return fault
 }
 
+// LeftOut ends the message about a tool that is quarantined for its schema.
+const LeftOut = "; the tool was left out"
+
 // Settle settles the schemas of tools as they were discovered. Large listings are
 // settled on all processors.
 func Settle(tools []Tool) []Diagnostic {
@@ -90,7 +93,7 @@ func (t *Tool) settle(s *schema.Settler) (diags []Diagnostic) {
 		in, err := settleObject(s, t.InputSchema)
 		if err != nil {
 			t.Quarantine = fmt.Errorf("%w: %w", ErrSchemaInvalid, err)
-			diagnose(SeverityWarning, "schema_invalid", t.Quarantine.Error()+"; the tool was left out",
+			diagnose(SeverityWarning, "schema_invalid", t.Quarantine.Error()+LeftOut,
 				"report this to the author of the tool")
 		}
 		t.keepSent(&t.SentInput, &t.InputSchema, in.Raw)

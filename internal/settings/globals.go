@@ -269,6 +269,9 @@ func (s *scalars) global(row *table.Row) *jsonx.Value {
 	}
 	before := len(s.problems)
 	n := s.parse(row, text, origin)
+	for i := before; i < len(s.problems); i++ { // the flag or variable is named in front
+		s.problems[i].Message = strings.TrimPrefix(s.problems[i].Message, row.Name+": ")
+	}
 	if len(s.problems) > before {
 		return nil
 	}

@@ -75,9 +75,9 @@ func TestInvalidGlobals(t *testing.T) {
 	t.Setenv("TOOLREG_YES", "yes")
 	t.Setenv("TOOLREG_TIMEOUT", "soon")
 	t.Setenv("TOOLREG_SHELL_TIMEOUT", "-1s")
-	want := "TOOLREG_YES: yes: expected true or false\n" +
-		"--color: color: unknown value \"pink\" (one of auto, always, never)\n" +
-		"TOOLREG_TIMEOUT: timeout: expected whole milliseconds or a duration such as \"30s\", 0 or more"
+	want := "TOOLREG_YES: expected true or false\n" +
+		"--color: unknown value \"pink\" (one of auto, always, never)\n" +
+		"TOOLREG_TIMEOUT: expected whole milliseconds or a duration such as \"30s\", 0 or more"
 	_, err := ResolveGlobals(newFlags(t, "--color=pink"))
 	var e *document.Error
 	if !errors.As(err, &e) {

@@ -169,7 +169,7 @@ func (l *loader) view(m *merge.Merged) *imports.Program {
 	}
 	if len(l.globals.Imports) > 1 {
 		l.problems = append(l.problems, document.Problem{File: "--import",
-			Message: "shows what one program gets, so it can be given once",
+			Message: "given more than once, but it shows what one program gets",
 			Hint:    "name one program, or add --preset full to see the servers of all beside your own tools"})
 		return nil
 	}

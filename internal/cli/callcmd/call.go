@@ -21,6 +21,7 @@ import (
 	"github.com/toolreg/toolreg/internal/exec"
 	"github.com/toolreg/toolreg/internal/policy"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/text"
 	"github.com/toolreg/toolreg/internal/ui"
 )
 
@@ -79,6 +80,10 @@ Exit codes: 0, 2, 3 (no such tool), 4 (invalid params), 5 (denied),
 			if cmd.Flags().Changed("parallel") {
 				return cli.Usage("--parallel needs --batch",
 					"calls of --format already run concurrently if all of them only read")
+			}
+			if len(argv) > 0 && text.IsGlob(argv[0]) {
+				return cli.Usage(fmt.Sprintf("%q is a glob, and call runs one tool", argv[0]),
+					"toolreg list "+cli.Quote(argv[0])+" shows the tools that it matches")
 			}
 			return cli.ArgsBetween(1, -1, "the name of a tool")(cmd, argv)
 		},

@@ -91,7 +91,7 @@ func weight(r rune) int {
 // Near returns up to three candidates that the user may have meant by name,
 // best first, for "did you mean": those that other agents call so, then similar ones.
 func Near(name string, candidates []string) []string {
-	limit := max(1, len(name)/3)
+	limit := min(max(1, len(name)/3), max(0, len(name)-1)) // one letter resembles nothing
 	lower := strings.ToLower(name)
 	found := make([][]string, limit+1) // by distance
 	for _, c := range candidates {

@@ -52,8 +52,9 @@ func TestNear(t *testing.T) {
 		{"edits", []string{"edit"}},
 		{"list", nil}, // two letters off "edit"
 		{"zzzzzzzzzz", nil},
+		{"z", nil},
 	} {
-		if diff := gocmp.Diff(tt.want, Near(tt.name, []string{"read_file", "grep", "edit", "write_file"}), cmpopts.EquateEmpty()); diff != "" {
+		if diff := gocmp.Diff(tt.want, Near(tt.name, []string{"read_file", "grep", "edit", "write_file", "x"}), cmpopts.EquateEmpty()); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
 		}
 	}

@@ -2,6 +2,7 @@ package serverscmd
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -17,6 +18,7 @@ import (
 	"github.com/toolreg/toolreg/internal/cli/settingsfile"
 	"github.com/toolreg/toolreg/internal/install"
 	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/secret"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/edit"
@@ -101,7 +103,7 @@ func runImport(ctx context.Context, e *cli.Env, t *target, program string, names
 func toImport(ctx context.Context, e *cli.Env, t *target,
 	s *settings.Settings, program string, names []string) (additions, error) {
 	servers := serversOf(e, s, program, func(imports.Found) bool { return true })
-	if len(servers) == 0 {
+	if len(servers) == 0 && !slices.ContainsFunc(names, func(name string) bool { return !text.IsGlob(name) }) {
 		e.IO.Notef("%s has no MCP servers that can be copied", program)
 		return nil, nil
 	}
@@ -195,11 +197,12 @@ func matching(program string, servers []install.Import, names []string) ([]insta
 	}
 	for _, pattern := range names {
 		if !slices.ContainsFunc(servers, func(f install.Import) bool { return matches(f, pattern) }) {
-			hint := "it has " + strings.Join(known, ", ")
+			hint := "it has " + cmp.Or(strings.Join(known, ", "), "none")
 			if slices.ContainsFunc(servers, func(f install.Import) bool { return f.Foreign }) {
 				hint += "; globs do not match servers in files of the project"
 			}
-			return nil, cli.Usage(fmt.Sprintf("%s has no server %q to copy", program, pattern), hint)
+			return nil, &registry.Failure{Text: fmt.Sprintf("%s has no server %q to copy", program, pattern),
+				Kind: registry.ErrNotFound, Help: hint}
 		}
 	}
 	return slices.DeleteFunc(servers, func(f install.Import) bool {

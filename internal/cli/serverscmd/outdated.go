@@ -117,7 +117,7 @@ func runOutdated(ctx context.Context, e *cli.Env) error {
 		}
 	}
 	if len(t.Rows) == 0 {
-		e.IO.Notef("%s of registries, none of which is outdated", cli.Counted(len(found), "server"))
+		e.IO.Notef("no newer version of %s that registries gave", cli.Counted(len(found), "server"))
 		return nil
 	}
 	e.IO.Summary("%s", cli.Counted(len(t.Rows), "server")+"; toolreg servers upgrade NAME upgrades one")

@@ -56,7 +56,7 @@ func Paths(key string) ([][]string, error) {
 func known(x *table.Index, key string) (*table.Row, [][]string, error) {
 	row, paths := assigned(x, key)
 	if row == nil || row.Foreign {
-		return nil, nil, &table.UnknownKeyError{Key: key, Near: nearKeys(x, key)}
+		return nil, nil, &table.UnknownKeyError{Key: key, Near: nearKeys(x, key), Group: x.Names(key)}
 	}
 	return row, paths, nil
 }

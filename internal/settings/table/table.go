@@ -246,9 +246,14 @@ func (x *Index) Keys() []string {
 type UnknownKeyError struct {
 	Key  string
 	Near []string // similar names
+	// Group has the keys of a group of this name, if only a setting is wanted.
+	Group []string
 }
 
 func (e *UnknownKeyError) Error() string {
+	if len(e.Group) > 0 {
+		return fmt.Sprintf("%q is a group; name one of its settings: %s", e.Key, strings.Join(e.Group, ", "))
+	}
 	msg := fmt.Sprintf("unknown setting %q", e.Key)
 	if len(e.Near) > 0 {
 		msg += fmt.Sprintf("; did you mean %q?", e.Near[0])

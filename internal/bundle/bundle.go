@@ -367,7 +367,7 @@ func fetch(ctx context.Context, address, agent string, allow []string, pinned bo
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		return fmt.Errorf("it answered %d %s", resp.StatusCode, http.StatusText(resp.StatusCode))
+		return webaddr.StatusError(resp.StatusCode)
 	}
 	n, err := io.Copy(to, io.LimitReader(resp.Body, maxPacked+1))
 	if err == nil && n > maxPacked {

@@ -103,9 +103,8 @@ func newFilter(name, expression string) (*Filter, error) {
 // plain text, like gh, anything else as JSON, indented on a terminal. It stops when
 // ctx is done and after filterLimit, because an expression may run forever.
 func (f *Filter) print(ctx context.Context, text io.Writer, encoded func([]byte) error, data []byte) error {
-	limit, over := filterLimit, error(&UsageError{
-		Err:  fmt.Errorf("%s: the expression did not end within %s", f.name, filterLimit),
-		Hint: "run jq itself on the JSON output"})
+	limit, over := filterLimit, Usage(fmt.Sprintf("%s: the expression did not end within %s", f.name, filterLimit),
+		"run jq itself on the JSON output")
 	if ctx.Err() != nil { // print what an interrupted run has
 		limit, over = interruptedLimit, context.Cause(ctx)
 		ctx = context.WithoutCancel(ctx)

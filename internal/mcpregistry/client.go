@@ -169,7 +169,7 @@ func (r *Registry) refused(status int) error {
 		hint = `it wants other credentials: give its entry in the setting registries headers, such as {url: ` +
 			r.URL + `, headers: {Authorization: "Bearer $TOKEN"}}`
 	}
-	return r.fail(fmt.Errorf("it answered %d %s", status, http.StatusText(status)), hint)
+	return r.fail(webaddr.StatusError(status), hint)
 }
 
 func (r *Registry) fail(cause error, hint string) error {

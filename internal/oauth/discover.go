@@ -145,8 +145,8 @@ func (s *server) protectedResource(ctx context.Context, w *web, ch challenge, a 
 // isAbsent reports whether an error means that a document does not exist,
 // rather than that it could not be fetched.
 func isAbsent(err error) bool {
-	if e, ok := errors.AsType[*statusError](err); ok {
-		return e.status >= 400 && e.status < 500
+	if e, ok := errors.AsType[webaddr.StatusError](err); ok {
+		return e >= 400 && e < 500
 	}
 	return errors.Is(err, errNotJSON)
 }

@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"net/url"
 	"time"
+
+	"github.com/toolreg/toolreg/internal/webaddr"
 )
 
 // Logout is the public information about a logout.
@@ -57,7 +59,7 @@ func (w *web) revoke(ctx context.Context, r *record, who credentials, now time.T
 		status, _, err := w.post(ctx, r.RevokeURL, who,
 			url.Values{"token": {t.token}, "token_type_hint": {t.kind}}, "", now)
 		if err == nil && status != http.StatusOK {
-			err = &statusError{status}
+			err = webaddr.StatusError(status)
 		}
 		if err != nil {
 			return false, fmt.Errorf("revoking the login at %s: %w", r.Issuer, err)

@@ -53,9 +53,9 @@ func TestRegistrationThatFails(t *testing.T) {
 		want   string
 	}{
 		{"refused", 400, `{"error":"invalid_redirect_uri","error_description":"s3cret"}`, `it returned "invalid_redirect_uri"` + advice},
-		{"not allowed", 403, `s3cret`, "it returned 403 Forbidden" + advice},
-		{"redirected", 307, ``, "it returned 307 Temporary Redirect" + advice},
-		{"busy", 503, ``, "it returned 503 Service Unavailable"},
+		{"not allowed", 403, `s3cret`, "it answered 403 Forbidden" + advice},
+		{"redirected", 307, ``, "it answered 307 Temporary Redirect" + advice},
+		{"busy", 503, ``, "it answered 503 Service Unavailable"},
 		{"broken", 201, `{"client_id":"a","client_secret":"s3cret"`, "its answer is not JSON"},
 		{"no client id", 201, `{"client_secret":"s3cret"}`, "its answer has no client_id"},
 		{"refused with another status", 403, `{"error":"invalid_client_metadata","error_description":"s3cret"}`, `it returned "invalid_client_metadata"` + advice},

@@ -196,14 +196,6 @@ func (w *web) checkURL(address string) error {
 	return nil
 }
 
-// statusError reports an unsuccessful response. It omits the body, which may
-// repeat what was sent.
-type statusError struct{ status int }
-
-func (e *statusError) Error() string {
-	return fmt.Sprintf("it returned %d %s", e.status, http.StatusText(e.status))
-}
-
 // errNotJSON reports a response that is not JSON.
 var errNotJSON = errors.New("its answer is not JSON")
 
@@ -220,7 +212,7 @@ func (w *web) getJSON(ctx context.Context, address string) (document, error) {
 		return nil, err
 	}
 	if status != http.StatusOK {
-		return nil, &statusError{status}
+		return nil, webaddr.StatusError(status)
 	}
 	return decode(data)
 }
@@ -283,7 +275,7 @@ func (w *web) withoutAnswer(ctx context.Context, err error) error {
 		return withoutAddress(ctx, e)
 	}
 	if w.status >= 300 {
-		return &statusError{w.status}
+		return webaddr.StatusError(w.status)
 	}
 	return errors.New("its answer cannot be used")
 }
@@ -357,7 +349,7 @@ type tokenError struct {
 
 func (e *tokenError) Error() string {
 	if e.code == "" {
-		return (&statusError{e.status}).Error()
+		return webaddr.StatusError(e.status).Error()
 	}
 	return fmt.Sprintf("it returned %q", e.code)
 }

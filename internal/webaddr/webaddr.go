@@ -100,8 +100,15 @@ func ProxyAnswer(_ context.Context, proxy *url.URL, _ *http.Request, answer *htt
 	if answer.StatusCode == http.StatusOK {
 		return nil
 	}
-	return fmt.Errorf("the proxy %s refuses the connection (%s)", proxy.Host,
-		strings.TrimSpace(fmt.Sprint(answer.StatusCode, " ", http.StatusText(answer.StatusCode))))
+	return fmt.Errorf("the proxy %s refuses the connection: %v", proxy.Host, StatusError(answer.StatusCode))
+}
+
+// StatusError is the status of an answer without what was asked for. It has nothing of the body, which may
+// repeat what was sent.
+type StatusError int
+
+func (e StatusError) Error() string {
+	return strings.TrimSpace(fmt.Sprint("it answered ", int(e), " ", http.StatusText(int(e))))
 }
 
 // FirstDocument calls read with each possible address of a document until it returns no error. A host may

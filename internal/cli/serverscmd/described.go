@@ -82,10 +82,8 @@ func isFree(file, name string) error {
 	}
 	switch _, err := edit.Entry(file, data, name); {
 	case err == nil:
-		return &cli.UsageError{
-			Err:  fmt.Errorf("server %q %w in %s", name, edit.ErrServerExists, file),
-			Hint: "give another name with --as, or run toolreg servers upgrade " + cli.Quote(name),
-		}
+		return cli.Usage(fmt.Sprintf("server %q %v in %s", name, edit.ErrServerExists, file),
+			"give another name with --as, or run toolreg servers upgrade "+cli.Quote(name))
 	case !errors.Is(err, edit.ErrNoServer):
 		return err
 	}

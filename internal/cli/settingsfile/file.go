@@ -54,9 +54,8 @@ func Path(e *cli.Env, scope string) (string, error) {
 		dir = filepath.Join(root, ".toolreg")
 	default:
 		if !slices.Contains([]string{".yaml", ".yml", ".json", ".jsonc"}, strings.ToLower(filepath.Ext(scope))) {
-			return "", &cli.UsageError{
-				Err: fmt.Errorf("--scope %q is neither user nor project nor the name of a .yaml or .json file", scope),
-			}
+			return "", cli.Usage(
+				fmt.Sprintf("--scope %q is neither user nor project nor the name of a .yaml or .json file", scope), "")
 		}
 		return e.Config.Absolute(scope), nil
 	}

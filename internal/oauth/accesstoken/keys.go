@@ -232,7 +232,7 @@ func (s *keySet) discover(ctx context.Context) (keys string, err error) {
 		keys = m.Keys
 		return nil
 	}, func(err error) bool {
-		status, ok := errors.AsType[statusError](err)
+		status, ok := errors.AsType[webaddr.StatusError](err)
 		return ok && status >= 400 && status < 500 || errors.Is(err, errNotJSON) || errors.Is(err, errNoKeys)
 	})
 	if !found && err == nil {
@@ -255,11 +255,6 @@ func newClient() *http.Client {
 	return &http.Client{Transport: transport, CheckRedirect: webaddr.WithinOrigin}
 }
 
-// statusError is the status of an answer without a document.
-type statusError int
-
-func (e statusError) Error() string { return fmt.Sprintf("it answered %d", int(e)) }
-
 // errNotJSON reports an answer that is something else, such as a page.
 var errNotJSON = errors.New("it is not the JSON that was expected")
 
@@ -276,7 +271,7 @@ func (s *keySet) fetchJSON(ctx context.Context, address string, into any) error 
 	}
 	defer answer.Body.Close()
 	if answer.StatusCode != http.StatusOK {
-		return statusError(answer.StatusCode)
+		return webaddr.StatusError(answer.StatusCode)
 	}
 	data, err := io.ReadAll(io.LimitReader(answer.Body, maxDocument+1))
 	switch {

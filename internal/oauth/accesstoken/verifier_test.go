@@ -94,7 +94,7 @@ func TestInvalidTokens(t *testing.T) {
 	rs512.method = jwt.SigningMethodRS512
 	valid := ec.sign(t, with(nil), nil)
 	parts := strings.Split(valid, ".")
-	const otherAlgorithm, noJWT, wrong, unknown = "another algorithm", "not a JSON Web Token", "the signature of the token is wrong", "a key that the issuer does not have"
+	const otherAlgorithm, noJWT, wrong, unknown = "an algorithm other than", "not a JSON Web Token", "the signature of the token is wrong", "a key that the issuer does not have"
 	tests := []struct{ name, token, want string }{
 		{"none", encode([]byte(`{"alg":"none"}`)) + "." + encode([]byte(claims)) + ".", otherAlgorithm},
 		{"none in other letters", encode([]byte(`{"alg":"nOnE"}`)) + "." + encode([]byte(claims)) + ".", otherAlgorithm},
@@ -125,8 +125,8 @@ func TestInvalidTokens(t *testing.T) {
 		{"x5u", head("x5u", "https://evil.example/cert"), "the header x5u"},
 		{"jwk", other.sign(t, with(nil), map[string]any{"jwk": other.public}), "the header jwk"},
 		{"jwk of the issuer", head("jwk", ec.public), "the header jwk"},
-		{"another type", head("typ", "logout+jwt"), "the type of something else"},
-		{"a type that is not text", head("typ", 1), "the type of something else"},
+		{"another type", head("typ", "logout+jwt"), "something other than an access token"},
+		{"a type that is not text", head("typ", 1), "something other than an access token"},
 		{"another issuer", of("iss", "https://evil.example"), "another issuer"},
 		{"issuer with a slash", of("iss", testIssuer+"/"), "another issuer"},
 		{"issuer in a list", of("iss", []string{testIssuer}), "another issuer"},

@@ -217,7 +217,6 @@ func (x *Engine) FindTools(ctx context.Context, s *engine.Session,
 	return reg, tools, err
 }
 
-// close closes the sessions and writes the recording.
 func (x *Engine) close(ctx context.Context) error {
 	for _, s := range x.sessions {
 		s.Close()

@@ -120,7 +120,6 @@ func (o *IO) Notef(format string, args ...any) {
 	}
 }
 
-// live starts to show progress.
 func (o *IO) live() {
 	if o.Verbose {
 		o.LogAt(slog.LevelDebug, false)
@@ -313,7 +312,6 @@ func NewErrorBodyForPerson(ctx context.Context, err error) ErrorBody {
 	return f
 }
 
-// noteText prints a failure or a warning as text.
 func (o *IO) noteText(f ErrorBody) {
 	if o.jsonLog != nil {
 		severity := registry.SeverityInfo

@@ -132,7 +132,6 @@ func (w *Watcher) Follow(ctx context.Context, from *engine.Session,
 	}
 }
 
-// snapshot returns the current state of the watched files.
 func (w *Watcher) snapshot() map[string]string {
 	now := make(map[string]string, len(w.state))
 	for path := range w.state {

@@ -114,7 +114,6 @@ func runTool(ctx context.Context, spec *process.Spec, d *declaration, isResult, 
 	return result
 }
 
-// succeeded reports whether a program exited successfully.
 func succeeded(o process.Outcome) bool { return o.ExitCode == 0 && o.Signal == "" }
 
 // interrupted returns the error category of a call that ended because its context

@@ -108,7 +108,6 @@ func (c *composite) problem(pointer, message, hint string) document.Problem {
 
 const noCycles = "a composite cannot call itself, directly or through others"
 
-// findCycles quarantines composites that call themselves.
 func (c *Composites) findCycles() {
 	byName := map[string]*composite{}
 	for _, one := range c.list {

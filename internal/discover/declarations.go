@@ -31,7 +31,6 @@ func parseDeclarations(stdout []byte, limits Limits) (*declarations, error) {
 	return d, nil
 }
 
-// readArray splits a JSON array into its items, byte for byte.
 func readArray(data []byte) ([]json.RawMessage, error) {
 	if len(data) == 0 {
 		return nil, errors.New(
@@ -107,7 +106,6 @@ func firstLine(data []byte) string {
 	return text.ClipRunes(text.FirstLine(string(text.Head(data, 4*shown))), shown)
 }
 
-// item reads one item of the array; i starts at 1.
 func (d *declarations) item(i int, raw json.RawMessage) {
 	place := fmt.Sprintf("item %d", i)
 	o, err := readObject(raw)
@@ -133,7 +131,6 @@ func (d *declarations) item(i int, raw json.RawMessage) {
 	d.declare(place, o, raw)
 }
 
-// function reads one element of a wrapper.
 func (d *declarations) function(place string, raw json.RawMessage) {
 	o, err := readObject(raw)
 	switch {

@@ -99,7 +99,6 @@ func (in *printedResult) result(root string) (registry.Result, error) {
 	return out, nil
 }
 
-// readDisplay reads a text, a diff or a todo list.
 func readDisplay(raw json.RawMessage) (d registry.Display, err error) {
 	if !present(raw) {
 		return d, nil

@@ -219,7 +219,6 @@ func NewApproval(x policy.Approval) Approval {
 		x.Project, x.Workspace, x.Client, x.Created, x.Confined}
 }
 
-// completeQuestions completes the ids of questions that wait for an answer.
 func completeQuestions(e *cli.Env) cobra.CompletionFunc {
 	return e.Complete().Settings(func(ctx context.Context, set *settings.Settings) []cobra.Completion {
 		questions := policy.Questions{Approvals: engine.OpenApprovals(set, e.Config.Folders, nil, e.IO.Warn)}

@@ -77,7 +77,6 @@ func (o *auditOptions) filterFlags(e *cli.Env, cmd *cobra.Command) {
 	complete.Flag(cmd, "tool", e.Complete().Tools)
 }
 
-// filter returns a function that reports whether an entry is selected.
 func (o *auditOptions) filter(now time.Time) (func(*audit.Entry) bool, error) {
 	var since time.Time
 	if o.since != "" {

@@ -232,7 +232,6 @@ func (c *charts) page(version, selection string) *page.Charts {
 	return p
 }
 
-// writePage writes the page to the file of --html.
 func (c *charts) writePage(e *cli.Env, set *settings.Settings, o *statsOptions) error {
 	var b bytes.Buffer
 	if err := page.WriteCharts(&b, c.page(e.Version, o.selection(set.ProjectRoot))); err != nil {

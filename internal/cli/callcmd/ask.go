@@ -79,7 +79,6 @@ func describeNested(ctx context.Context, def *registry.Definition, forms ...*for
 	}
 }
 
-// nestedLine describes a nested param in a line.
 func nestedLine(p args.Param) string {
 	line := p.Name + "  " + p.Type
 	if p.Required {

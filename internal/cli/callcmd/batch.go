@@ -59,7 +59,6 @@ type batchError struct {
 	Error cli.ErrorBody `json:"error"`
 }
 
-// runBatch runs the calls on stdin, line by line.
 func runBatch(ctx context.Context, e *cli.Env, t *tracer, parallel int, preset string) error {
 	if parallel < 1 {
 		return &cli.UsageError{Err: fmt.Errorf("--parallel %d: must be 1 or more", parallel)}

@@ -302,7 +302,6 @@ type resultEvent struct {
 	Document
 }
 
-// emit prints one piece.
 func (s *stream) emit(c registry.Content) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -36,7 +36,6 @@ Formats: openai, openai-responses, anthropic, bedrock, mistral, gemini,
 gemini-interactions, mcp.
 `
 
-// runRoundTrip answers the tool calls in a model's response.
 func runRoundTrip(ctx context.Context, e *cli.Env, t *tracer,
 	formatName, preset string, selection *cli.Selection, hold bool) error {
 	format, err := provider.LookupCallFormat(formatName)
@@ -335,7 +334,6 @@ func (r *roundTrip) notFound(ctx context.Context, reg *registry.Registry, err er
 	return a
 }
 
-// answerOf converts the outcome of a call to the answer for the model.
 func answerOf(r registry.Result, err error) provider.Answer {
 	if err == nil {
 		return provider.Answer{Content: r.Content, Structured: r.Structured, IsError: r.IsError}

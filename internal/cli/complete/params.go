@@ -57,7 +57,6 @@ func (c Completer) Arguments(params []args.Param, given []string, word string) [
 	return append(required, optional...)
 }
 
-// describeParam describes a param in a line.
 func describeParam(p args.Param) string {
 	d := cmp.Or(summary(p.Description), p.Type)
 	if p.Required {

@@ -84,7 +84,6 @@ func probe(d *state.Dir) error {
 	return errors.Join(err, f.Close(), os.Remove(f.Name()))
 }
 
-// programs checks the programs that tools run.
 func (x *examination) programs(ctx context.Context, s *settings.Settings) {
 	env, err := values.ToolEnviron(ctx, s,
 		values.NewExpander(s.ProjectRoot, x.env.Config.Environ), x.env.Config.Environ)
@@ -135,7 +134,6 @@ func (x *examination) path(env []string) {
 	x.addFinding(stateOK, "PATH", "", "%s", cli.Counted(good, "folder"))
 }
 
-// auditLog checks the whole log.
 func (x *examination) auditLog(ctx context.Context, s *settings.Settings) {
 	log, err := record.OpenLog(x.env.Config.Folders, s.Audit)
 	if err != nil {

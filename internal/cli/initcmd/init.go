@@ -203,7 +203,6 @@ func choose(ctx context.Context, person *cli.Person, name string) (way, error) {
 	return way{}, fmt.Errorf("%w: you said no; nothing was written", registry.ErrDenied)
 }
 
-// create writes the settings of a way and records what it wrote.
 func create(ctx context.Context, e *cli.Env, s *settings.Settings, w way, d *initDocument) error {
 	p := place{root: s.ProjectRoot, dir: filepath.Join(s.ProjectRoot, ".toolreg"), mode: 0o666, folder: 0o777}
 	if w.user {

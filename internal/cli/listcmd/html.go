@@ -25,7 +25,6 @@ import (
 	"github.com/toolreg/toolreg/internal/ui/page"
 )
 
-// runHTML writes the selected tools to a file as an HTML page.
 func runHTML(ctx context.Context, e *cli.Env, o *options) error {
 	if e.IO.JSON {
 		return cli.Usage("--html and --json cannot be used together", "remove one of them")
@@ -233,7 +232,6 @@ func pageFacts(t *registry.Tool) []page.Fact {
 	return out
 }
 
-// pageCosts measures the declarations of the tools in the formats.
 func pageCosts(p *page.Page, formats []provider.Format, reg *registry.Registry, tools []*registry.Tool) {
 	defs, names := engine.Definitions(reg, tools), engine.Names(reg)
 	at := make(map[string]int, len(defs))

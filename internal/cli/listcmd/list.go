@@ -166,7 +166,6 @@ func runOne(ctx context.Context, e *cli.Env, o *options, name string) error {
 	return o.StrictFailure(reg)
 }
 
-// printOne prints the tools with a name that pass the filters.
 func (o *options) printOne(ctx context.Context, ios *cli.IO, s *engine.Session,
 	reg *registry.Registry, name string, tools []*registry.Tool) error {
 	if ios.JSON {

@@ -113,7 +113,6 @@ func readEntry(lines []string, i int) (e entry, last int) {
 	return entry{spec, strings.Join(words, " ")}, last
 }
 
-// indentOf returns the number of blanks at the start of a line.
 func indentOf(line string) int { return len(line) - len(strings.TrimLeft(line, " \t")) }
 
 // addParam adds a param unless there is one of its name.

@@ -88,7 +88,6 @@ type newPlugin struct {
 	Files []string `json:"files"`
 }
 
-// checkArgs returns the mistakes in the arguments.
 func (o *newOptions) checkArgs(name string) error {
 	switch {
 	case !discover.IsPluginID(name):
@@ -221,7 +220,6 @@ func writeTemplate(from string, folder *os.Root, to string, names *strings.Repla
 	return err
 }
 
-// runNewScript writes a plugin whose tool is an existing script.
 func runNewScript(ctx context.Context, e *cli.Env, o *newOptions, name, script string) error {
 	s, err := e.Config.Settings(ctx)
 	if err != nil {

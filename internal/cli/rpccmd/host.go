@@ -138,7 +138,6 @@ func within[T any](life, ctx context.Context, h *host, s *engine.Session,
 	})
 }
 
-// reload creates a session from the changed settings.
 func (h *host) reload(life context.Context, earlier *engine.Session) (*engine.Session, error) {
 	from, err := h.env.Engine.Again(func() (*engine.Session, error) { return h.session(life, earlier) })
 	if err != nil {

@@ -152,7 +152,6 @@ func (h *host) declare(life, ctx context.Context, r *rpc.Request, p declareParam
 	return out.result, err
 }
 
-// provide makes tools of functions of the host.
 func (h *host) provide(life, ctx context.Context, r *rpc.Request, p provideParams) (provideResult, error) {
 	if err := h.provided.Set(h.Client, p.Tools); err != nil {
 		return provideResult{}, &rpc.Error{Code: rpc.CodeInvalidParams, Message: "params of provide: " + err.Error()}

@@ -61,7 +61,6 @@ Exit codes: 0, 1, 2, 143.`,
 	return cmd
 }
 
-// printSchema prints the description of the messages.
 func (o *options) printSchema(e *cli.Env) error {
 	if o.schema && o.typescript {
 		return &cli.UsageError{Err: errors.New("--schema and --typescript cannot be used together")}

@@ -169,7 +169,6 @@ type Document struct {
 	Findings []engine.Finding `json:"findings"` // in the order of the script
 }
 
-// checkScript reports the mistakes in a script without running it.
 func checkScript(ctx context.Context, e *cli.Env, s *engine.Session, name string, text []byte) error {
 	findings, reg, err := s.Scripts.Check(ctx, name, text)
 	if reg != nil {

@@ -186,7 +186,6 @@ declare search_tools, describe_tools and call_tool instead, which toolreg call
 answers in every form. If all tools fit, --defer auto changes nothing.
 `
 
-// checkDefer returns an error for flags that cannot be used with --defer.
 func (o *options) checkDefer() error {
 	switch err := o.Deferral.Check(); {
 	case err != nil, !o.Deferral.On():

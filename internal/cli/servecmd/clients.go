@@ -17,7 +17,6 @@ import (
 	"github.com/toolreg/toolreg/internal/settings"
 )
 
-// usesOAuth reports whether settings make the server a resource server.
 func usesOAuth(set settings.ServeOAuth) bool {
 	return set.Issuer.Value+set.Audience.Value+set.KeysURL.Value != "" || len(set.Scopes) > 0
 }
@@ -58,7 +57,6 @@ func (o *options) changeOAuth(set settings.ServeOAuth) error {
 	return nil
 }
 
-// filters returns the conditions of a profile.
 func filters(p settings.Profile) *cli.Selection {
 	return &cli.Selection{Filters: cli.Filters{Source: p.Source, Server: p.Server, Category: p.Category, Tag: p.Tag}}
 }

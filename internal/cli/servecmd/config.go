@@ -92,7 +92,6 @@ func clientNames() []string {
 	return names
 }
 
-// printConfig prints a client's settings entry for a server with the flags of this command.
 func printConfig(e *cli.Env, o *options, cmd *cobra.Command) error {
 	for _, c := range clients() {
 		if c.name != o.printConfig {

@@ -34,7 +34,6 @@ func (o *options) newConsole(e *cli.Env) (*console.Console, error) {
 	return console.New(), nil
 }
 
-// serversOf describes the servers and the APIs that are used.
 func serversOf(server *serve.Server) (out []console.Server) {
 	_ = server.Current(func(s *engine.Session, reg *registry.Registry) error { // without tools it shows none
 		on, off, err := s.Servers.Named()

@@ -51,7 +51,6 @@ const (
 	exposeScripts = "scripts"
 )
 
-// checkFlags returns an error for flags that cannot be used together.
 func (o *options) checkFlags() error {
 	switch {
 	case !o.overHTTP() && (o.tokenFile != "" || o.noAuth):

@@ -301,7 +301,6 @@ func (o *options) change(e *cli.Env, now, earlier settings.Serve) error {
 	return o.changeOAuth(now.OAuth)
 }
 
-// limits returns the limits of the settings for clients and servers.
 func limits(set settings.Serve) serve.Limits {
 	return serve.Limits{
 		Idle:       set.Idle,
@@ -378,7 +377,6 @@ func (o *options) serveHTTP(ctx context.Context, e *cli.Env, server *serve.Serve
 	return o.drained(ctx, hs, handler)
 }
 
-// usesTLS reports whether settings make the server speak TLS.
 func usesTLS(set settings.Serve) bool {
 	return set.Cert.Value != "" || set.Key.Value != "" || set.ClientCA.Value != ""
 }

@@ -105,7 +105,6 @@ Refer to secrets instead of writing them into the file, as in
 	return cmd
 }
 
-// onlyDescribed rejects flags that a server of a registry cannot have.
 func onlyDescribed(cmd *cobra.Command) error {
 	for _, name := range []string{"type", "header", "env", "cwd", "description", "trust"} {
 		if cmd.Flags().Changed(name) {
@@ -184,7 +183,6 @@ func (o *addOptions) placeSpec(config *cli.Config) error {
 	return nil
 }
 
-// apiEntry converts the command line to an entry of openapi.
 func (o *addOptions) apiEntry(name string, command []string) (edit.Change, error) {
 	if len(command) > 0 || len(o.env) > 0 || o.cwd != "" || o.kind != "" {
 		return edit.Change{}, errors.New("--openapi cannot be used with a command, --env, --cwd or --type")
@@ -264,7 +262,6 @@ toolreg connects to each at once, as servers add does.`, editCodes),
 	return cmd
 }
 
-// readServers reads the servers from the arguments or from stdin.
 func readServers(ios *cli.IO, argv []string) (additions, error) {
 	const hint = `toolreg servers add-json NAME '{"command": "npx", "args": ["-y", "x"]}'`
 	name, data := "", "-"

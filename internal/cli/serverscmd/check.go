@@ -134,7 +134,6 @@ func itemOf(f toolscan.Finding) (kind, name string) {
 	return "server", f.Server
 }
 
-// findingText returns a finding for a person.
 func findingText(f toolscan.Finding) string {
 	kind, name := itemOf(f)
 	of := ""

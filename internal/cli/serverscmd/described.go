@@ -30,7 +30,6 @@ type describedOptions struct {
 	set         []string // NAME=VALUE
 }
 
-// addDescribed adds a server of a registry or of a file.
 func addDescribed(ctx context.Context, e *cli.Env, t *target, o *describedOptions, arg string) error {
 	given, err := parseGiven(o.set)
 	if err != nil {
@@ -90,7 +89,6 @@ func isFree(file, name string) error {
 	return nil
 }
 
-// parseGiven reads the values of --set.
 func parseGiven(set []string) (serverjson.Given, error) {
 	given := serverjson.Given{}
 	for _, text := range set {
@@ -203,7 +201,6 @@ func placeholder(in serverjson.Input) string {
 	return strings.ToUpper(cmp.Or(in.Format, "value"))
 }
 
-// fill asks for the values by a form.
 func (q *questions) fill(ctx context.Context, tty *ui.TTY) error {
 	needed, more := &form.Form{}, &form.Form{}
 	for _, input := range q.Way.Inputs() {

@@ -136,7 +136,6 @@ func editable(e *cli.Env, scope string) ([]string, error) {
 	return out, nil
 }
 
-// editHelp returns the help of a command that changes a settings file.
 func editHelp(what, codes string) string {
 	return what + `
 

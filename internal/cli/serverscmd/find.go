@@ -175,7 +175,6 @@ func printFound(ios *cli.IO, found []foundServer, longest string) error {
 	return ios.PrintTable(t)
 }
 
-// joinDistinct joins the different elements of a list.
 func joinDistinct(list []string) string {
 	slices.Sort(list)
 	return strings.Join(slices.Compact(list), ", ")

@@ -59,7 +59,6 @@ them.`, editCodes),
 	return cmd
 }
 
-// completeImports completes the servers of the program on the command line.
 func completeImports(e *cli.Env) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, argv []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		return e.Complete().Settings(func(_ context.Context, s *settings.Settings) []cobra.Completion {

@@ -150,7 +150,6 @@ func newAPILogin(ctx context.Context, e *cli.Env, o *loginOptions,
 	return l, nil
 }
 
-// notStarted is the error for a server that the settings turn off.
 func notStarted(server settings.Server) error {
 	why, _ := server.Off()
 	return &cli.UsageError{Err: fmt.Errorf("server %q is not started: %s", server.Name, why)}

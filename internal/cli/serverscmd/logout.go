@@ -100,7 +100,6 @@ func (d loggedOut) text() string {
 	return "logged out of " + which
 }
 
-// logout ends the login to a server or API of the settings.
 func logout(ctx context.Context, ios *cli.IO, s *engine.Session, name, client string) (loggedOut, error) {
 	out := loggedOut{Name: name, Client: client}
 	login, err := s.Logins.To(ctx, name, client)

@@ -173,7 +173,6 @@ func printServers(ios *cli.IO, doc Document) error {
 	return ios.PrintTable(t.For(ios.OutTTY))
 }
 
-// editCommands returns the subcommands of servers that change a settings file.
 func editCommands(e *cli.Env) []*cobra.Command {
 	scope := ""
 	flag := func(cmd *cobra.Command) *cobra.Command {

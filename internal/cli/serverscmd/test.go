@@ -74,7 +74,6 @@ func runTest(ctx context.Context, e *cli.Env, name string) error {
 	return err
 }
 
-// tryNamed connects to the server or API with a name.
 func tryNamed(ctx context.Context, e *cli.Env, s *engine.Session, name string) (*trial, error) {
 	var servers []*mcpclient.Source
 	apis := slices.DeleteFunc(s.Servers.APIs(), func(api *openapi.Source) bool { return api.Settings().Name != name })
@@ -135,7 +134,6 @@ func try(ctx context.Context, e *cli.Env, s *engine.Session, servers []*mcpclien
 
 func (t *trial) isAPI() bool { return t.Transport == sources.APITransport }
 
-// call calls an operation of an API.
 func (t *trial) call(ctx context.Context, api *openapi.Source, tools []*registry.Tool) {
 	name, result, err := api.Try(ctx, tools)
 	switch t.err = err; {

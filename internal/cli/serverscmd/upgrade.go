@@ -210,7 +210,6 @@ func (u *upgrade) findServer(e *cli.Env, name string) (file string, err error) {
 	return u.server.Origin.Name, nil
 }
 
-// commandChange describes how the entry changes.
 func (u *upgrade) commandChange(sets install.Members) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "  %-11s %s\n", "was",

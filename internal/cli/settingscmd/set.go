@@ -156,7 +156,6 @@ func completeValues(_ *cobra.Command, argv []string, _ string) ([]cobra.Completi
 	return edit.Values(argv[0]), cobra.ShellCompDirectiveNoFileComp
 }
 
-// unknownKey adds a hint to the error about a setting that does not exist.
 func unknownKey(err error) error {
 	if _, ok := errors.AsType[*table.UnknownKeyError](err); !ok {
 		return err

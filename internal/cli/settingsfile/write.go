@@ -189,7 +189,6 @@ func grantShown(ctx context.Context, e *cli.Env, shown *settings.Project) error 
 	return err
 }
 
-// projectRoot finds the project root without reading settings.
 func projectRoot(config *cli.Config) (string, error) {
 	options, err := config.Options()
 	if err != nil {

@@ -44,7 +44,6 @@ func conditionsOf(r *policy.Rule) conditions {
 	return c
 }
 
-// match returns the conditions that are set.
 func (c conditions) match() string {
 	var parts []string
 	for _, f := range [][2]string{{"tool", c.Tool}, {"source", c.Source},

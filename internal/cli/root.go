@@ -163,7 +163,7 @@ func globalFlags(root *cobra.Command) {
 	f.Bool("locked", false, "refuse tools that differ from toolreg.lock")
 	f.Bool("refresh", false, "ignore cached tool lists; contact every source and update the cache")
 	f.Bool("cached", false, "use cached tool lists of any age; contact no source")
-	f.Bool("fresh", false, "use no kept servers; start own ones for this run")
+	f.Bool("fresh", false, "use no kept servers; start separate ones for this run")
 	f.String("record", "", "write what servers, APIs, plugins and commands answer to this `file`")
 	f.String("replay", "",
 		"answer from a recording instead of servers, APIs, plugins and commands: a `file` of --record")

@@ -26,14 +26,15 @@ func New(e *cli.Env) *cobra.Command {
 		Use:   "discover [SERVER…]",
 		Short: "Run discovery and report what each source returned",
 		Long: `Run all sources, or only the MCP servers named, and report the state of each,
-its tools, its time, and all problems found. Input schemas are compiled
-too, to find tools that cannot be called.
+its tools, its time, and all problems found. Input schemas are compiled too, to find
+tools that cannot be called.
 
-With the setting cache.discovery a cached source is not run; its age is
-shown, and --refresh runs it. --cached runs nothing and reports what is missing.
+With the setting cache.discovery a cached source is not run; its age is shown, and
+--refresh runs it. --cached runs nothing and reports what is missing.
 
-In a pipe each source is one line: name, state, tools, milliseconds, error and
-the age of the cached list, separated by tabs.
+In a pipe each source is one line: name, state, tools, milliseconds, error and the age
+of the cached list, separated by tabs.
+
 Exit codes: 0, 2, 3 (no such server), 8 (a server that is named failed or, with
 --strict, any source failed or has a tool that cannot be called).`,
 		Example: `  toolreg discover

@@ -72,7 +72,7 @@ func New(e *cli.Env) *cobra.Command {
 	return &cobra.Command{
 		Use:   "init [look | entry | loop | ci | team]",
 		Short: "Set up toolreg for one use, with the settings that this needs",
-		Long: `Set up toolreg for one use, and print the commands to go on with:
+		Long: `Set up toolreg for one use, and print the next commands:
 
   look    see which tools your agent gets: nothing is written
   entry   give your agent all tools through one entry: your own settings, with the
@@ -82,11 +82,10 @@ func New(e *cli.Env) *cobra.Command {
   team    share tools with a team: .toolreg/settings.yaml, with the MCP servers in
           the project's files of other programs
 
-Without an argument, init asks which. --import PROGRAM copies from that program
-alone. An existing file is never overwritten. Where
-the system can confine programs, the settings of loop and team run shell commands in
-the sandbox, without questions. Files of other programs are read, and nothing in them
-runs.
+Without an argument, init asks which. --import PROGRAM copies only from that program.
+Files of other programs are read; nothing in them runs. An existing file is never
+overwritten. Where the system can confine programs, the settings of loop and team run
+shell commands in the sandbox, without questions.
 
 toolreg settings schema prints a JSON Schema, with which editors complete and check
 settings.

@@ -39,14 +39,13 @@ func newAddCommand(e *cli.Env) *cobra.Command {
 		Long: editHelp(`Add an MCP server, or an API that an OpenAPI document describes, to a settings
 file, your own by default.
 
-A NAME with a slash, such as io.github.owner/server, is that of a server in a
-registry (see servers find). A file server.json and a bundle, a file or an address
-that ends with .mcpb, are added in the same way.
-The entry has the part behind the slash as its name, and runs exactly the version
-that is shown before you are asked. Values that the server needs are asked for by a
-form or given by --set; without a terminal, --yes agrees. A value is literal text
-unless it is env:NAME, file:PATH, cmd:COMMAND or $NAME as a whole. A secret that is
-none of these is kept in a file that only you can read.
+A NAME with a slash, such as io.github.owner/server, names a server in a registry
+(see servers find). A file server.json, or a bundle (a file or address that ends with
+.mcpb), is added in the same way. The entry is named by the part behind the slash, and
+runs exactly the version that is shown before you are asked. A form asks for the
+values that the server needs, or --set gives them; without a terminal, --yes agrees.
+A value is literal text unless it is env:NAME, file:PATH, cmd:COMMAND or $NAME as a
+whole. Any other secret is kept in a file that only you can read.
 
 toolreg connects to the server at once and prints what it offers. If that fails,
 the entry is kept. Of an API it reads the document and calls the first operation that

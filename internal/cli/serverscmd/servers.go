@@ -63,8 +63,8 @@ too; these have the transport "openapi", and the address of the API in place of
 a protocol version.
 
 A server that outlasts the run (keep) has the state "kept" while it runs. With the
-setting cache.discovery a cached server is not connected: its state
-is "cached", its age is shown, and --refresh connects.
+setting cache.discovery a cached server is not connected: its state is "cached", its
+age is shown, and --refresh connects.
 
 In a pipe each server is one line: name, transport, state, protocol version,
 tools, prompts, resources, milliseconds to connect, origin, error and the age of

@@ -106,23 +106,5 @@ func QuoteWords(words []string) string {
 	return strings.Join(quoted, " ")
 }
 
-// plainWord has the characters that need no quoting in any shell.
-const plainWord = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-@/:,+%"
-
-// Quote quotes a word for a shell. In k=v only the value is quoted.
-func Quote(word string) string {
-	special := func(r rune) bool { return !strings.ContainsRune(plainWord, r) }
-	key, value, found := strings.Cut(word, "=")
-	switch {
-	case !strings.ContainsFunc(word, special) && word != "":
-		return word
-	case found && key != "" && !strings.ContainsFunc(key, special):
-		if !strings.ContainsFunc(value, special) {
-			return word
-		}
-		return key + "=" + single(value)
-	}
-	return single(word)
-}
-
-func single(word string) string { return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'" }
+// Quote is [text.ShellWord].
+func Quote(word string) string { return text.ShellWord(word) }

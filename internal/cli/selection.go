@@ -211,6 +211,11 @@ func (s *Selection) Load(ctx context.Context, from *engine.Session) (*registry.R
 
 // CheckSource returns an error if a named server, plugin or source does not exist.
 func (s *Selection) CheckSource(from *engine.Session) error {
+	for _, glob := range slices.Concat(s.Source, s.Server, s.Plugin) {
+		if !text.IsPattern(glob) {
+			return Usage(fmt.Sprintf("%q is not a valid glob", glob), "")
+		}
+	}
 	servers, plugins := slices.Clone(s.Server), slices.Clone(s.Plugin)
 	for _, source := range s.Source {
 		if name, ok := registry.ServerOf(source); ok {

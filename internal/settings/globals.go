@@ -20,6 +20,7 @@ import (
 	"github.com/toolreg/toolreg/internal/settings/layers"
 	"github.com/toolreg/toolreg/internal/settings/merge"
 	"github.com/toolreg/toolreg/internal/settings/table"
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 // Globals holds the global flags and their TOOLREG_* variables: a flag overrides
@@ -322,10 +323,10 @@ func parts(text, separator string) (out []string) {
 func (g *Globals) Command(command string) string {
 	words := []string{"toolreg"}
 	if g.Root != "" {
-		words = append(words, "--root", g.Root)
+		words = append(words, "--root", text.ShellWord(g.Root))
 	}
 	for _, p := range g.Imports {
-		words = append(words, "--import", p)
+		words = append(words, "--import", text.ShellWord(p))
 	}
 	return strings.Join(append(words, command), " ")
 }

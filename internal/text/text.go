@@ -205,3 +205,24 @@ func Cause(err error) error {
 	}
 	return err
 }
+
+// plainWord has the characters that need no quoting in any shell.
+const plainWord = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-@/:,+%"
+
+// ShellWord quotes a word for a shell. In k=v only the value is quoted.
+func ShellWord(word string) string {
+	special := func(r rune) bool { return !strings.ContainsRune(plainWord, r) }
+	key, value, found := strings.Cut(word, "=")
+	switch {
+	case !strings.ContainsFunc(word, special) && word != "":
+		return word
+	case found && key != "" && !strings.ContainsFunc(key, special):
+		if !strings.ContainsFunc(value, special) {
+			return word
+		}
+		return key + "=" + single(value)
+	}
+	return single(word)
+}
+
+func single(word string) string { return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'" }

@@ -98,7 +98,6 @@ func escapeControls(s string) string {
 	return b.String()
 }
 
-// matchesAll reports whether the rule has no conditions.
 func (r *Rule) matchesAll() bool {
 	return r.Tool+r.Source+r.Server+r.Category+r.Command+r.Path+r.Client+r.Group+
 		r.Profile+r.Prompt+r.Resource+r.When == "" && len(r.Annotations) == 0

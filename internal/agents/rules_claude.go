@@ -146,7 +146,6 @@ func mcpEntry(decision, name string, params bool) (*Rule, string) {
 	return rule, ""
 }
 
-// bashEntry converts the text in the parentheses of Bash.
 func bashEntry(decision, spec string) (*Rule, string) {
 	prefix, isPrefix := strings.CutSuffix(spec, ":*")
 	if !isPrefix && strings.Count(spec, "*") == 1 {
@@ -282,7 +281,6 @@ func (r *claudeReader) glob(spec string) (string, bool) {
 	return here, here != ""
 }
 
-// fetchEntry converts the text in the parentheses of WebFetch.
 func fetchEntry(decision, spec string) (*Rule, string) {
 	host, ok := strings.CutPrefix(spec, "domain:")
 	switch {

@@ -117,7 +117,6 @@ func quoteWords(list []string) string {
 	return strings.Join(quoted, " ")
 }
 
-// exampleLines reads example commands, which are lines or lists of words.
 func exampleLines(v any) []string {
 	list, _ := v.([]any)
 	var out []string

@@ -82,7 +82,6 @@ func readGeminiRules(files []RuleFile) (ImportedRules, error) {
 	return r.ImportedRules, nil
 }
 
-// ruleLines returns the line numbers at which rules begin.
 func ruleLines(data []byte) []int {
 	var out []int
 	for i, line := range bytes.Split(data, []byte("\n")) {
@@ -152,7 +151,6 @@ func (g *geminiRule) limited() string {
 	return ""
 }
 
-// words reads a string or a list of strings.
 func words(v any) ([]string, bool) {
 	switch v := v.(type) {
 	case nil:

@@ -134,7 +134,6 @@ func (s *starlark) value(depth int) any {
 	return nil
 }
 
-// text reads a string literal.
 func (s *starlark) text() string {
 	quote := s.src[s.at : s.at+1]
 	if triple := strings.Repeat(quote, 3); strings.HasPrefix(s.src[s.at:], triple) {

@@ -293,7 +293,6 @@ func parseManifest(data []byte) (*Manifest, error) {
 	return m, nil
 }
 
-// platform returns the name of this system in manifests.
 func platform() string {
 	if runtime.GOOS == "windows" {
 		return "win32"

@@ -111,7 +111,6 @@ func (in *Installation) Ways(runtime string) ([]serverjson.Way, error) {
 	return usable, nil
 }
 
-// waysOf returns the ways with a runtime.
 func (in *Installation) waysOf(runtime string) []serverjson.Way {
 	return slices.DeleteFunc(in.Server.Ways(), func(w serverjson.Way) bool { return w.Runtime != runtime })
 }

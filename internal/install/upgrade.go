@@ -260,7 +260,6 @@ func plain(pairs []settings.Pair) (out []serverjson.Pair) {
 	return out
 }
 
-// valueOf returns the value of a variable or header.
 func valueOf(pairs []serverjson.Pair, name string) (value string, found bool) {
 	for _, p := range pairs {
 		if p.Name == name {

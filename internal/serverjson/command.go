@@ -182,7 +182,6 @@ func (b *builder) variables(p *Package) error {
 	return nil
 }
 
-// noteSecrets tells of secrets on the command line.
 func (b *builder) noteSecrets() {
 	if slices.ContainsFunc(b.inputs,
 		func(in Input) bool { return in.Argument && in.Secret && len(b.given[in.Name]) > 0 }) {

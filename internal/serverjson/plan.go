@@ -252,7 +252,6 @@ func (b *builder) inputValues(name string, v Value) [][]part {
 	return out
 }
 
-// pairValue returns the value of a variable or a header.
 func (b *builder) pairValue(p piece) (value string, ok bool, err error) {
 	parts := b.fixed
 	if parts == nil {

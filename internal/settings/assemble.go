@@ -16,7 +16,6 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// newSettings converts merged, checked settings to plain structs.
 func newSettings(m *merge.Merged, g Globals, root string) *Settings {
 	s := &Settings{
 		ProjectRoot:    root,
@@ -98,7 +97,6 @@ func (s *Settings) servers(m *merge.Merged) {
 	}
 }
 
-// decodeServer converts a checked entry to a server.
 func decodeServer(row *table.Row, name string, n *jsonx.Value, origin Origin) Server {
 	s := Server{TrustOrigin: origin}
 	decode.Entry(&s, row, name, n, origin)
@@ -143,7 +141,6 @@ func union(a, b List) List {
 	return out
 }
 
-// apis decodes the entries of openapi.
 func (s *Settings) apis(m *merge.Merged) {
 	row := m.Index.Row(table.APIsKey)
 	replaced := m.Replaced(table.APIsKey)

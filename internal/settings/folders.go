@@ -38,7 +38,6 @@ func userFolder(e expand.Environ) string {
 	return ""
 }
 
-// systemFolder returns the folder of the system-wide settings.
 func systemFolder(e expand.Environ) string {
 	if dir := e.Get("PROGRAMDATA"); runtime.GOOS == "windows" && filepath.IsAbs(dir) {
 		return filepath.Join(dir, "toolreg")

@@ -181,7 +181,6 @@ func newScalars(flags *pflag.FlagSet) *scalars {
 	return s
 }
 
-// flagName returns the name of the flag for a global value.
 func flagName(key string) string {
 	if key == approvalMode {
 		return "approval-mode"

@@ -190,7 +190,6 @@ func (l *loader) readNamed(name string) {
 	l.named, l.real = append(l.named, layers.Read(l.index, ScopeFile, path, f.Data)), append(l.real, f.Path)
 }
 
-// readPiped reads a --settings file from a pipe.
 func (l *loader) readPiped(name string, data []byte) {
 	if name == "-" {
 		name = "stdin"

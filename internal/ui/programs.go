@@ -74,7 +74,6 @@ func editName(name string) string {
 	return "content" + ext
 }
 
-// runEditor runs the editor on the terminal and waits for it.
 func (t *TTY) runEditor(ctx context.Context, file string) error {
 	argv, err := editorArgv(t.Editor)
 	if err != nil {

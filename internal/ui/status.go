@@ -55,7 +55,6 @@ type statusLine struct {
 	slow        *time.Timer // calls Tell; nil with Out
 }
 
-// newStatus returns a Status without lines.
 func newStatus(opts StatusOptions) *Status {
 	if opts.Delay <= 0 {
 		opts.Delay = 200 * time.Millisecond

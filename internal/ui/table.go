@@ -164,7 +164,6 @@ func (t *Table) needs(width int) int {
 	return total
 }
 
-// widest returns the width of the widest cell of each column.
 func (t *Table) widest() []int {
 	widths := make([]int, len(t.Header))
 	for i, title := range t.Header {

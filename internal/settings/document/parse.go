@@ -93,7 +93,6 @@ func (p *parser) room(at jsonx.Pos, depth int) bool {
 	return !p.overflow
 }
 
-// names checks the names of an object's members.
 func (p *parser) names(members []jsonx.Member) []jsonx.Member {
 	seen := make(map[string]int32, len(members))
 	out := members[:0]

@@ -286,7 +286,6 @@ func (c placed) nested(depth int) *jsonx.Value {
 	return n
 }
 
-// nodeOf returns the node of a JSON value.
 func nodeOf(value json.RawMessage) *jsonx.Value {
 	doc, _ := document.Parse("value.json", []byte(`{"":`+string(value)+`}`))
 	if doc == nil {

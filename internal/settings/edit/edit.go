@@ -81,7 +81,6 @@ func (c Change) Apply(file string, data []byte) ([]byte, error) {
 	return change.apply(file, data, before)
 }
 
-// checkEntry checks an entry of mcpServers or openapi.
 func checkEntry(isAPI bool, name string, entry json.RawMessage) error {
 	what, key := "server ", table.ServersKey
 	if isAPI {

@@ -324,7 +324,6 @@ func (r *reader) objects(row *table.Row, key string, n *jsonx.Value) {
 	}
 }
 
-// addresses checks a list of addresses, or of objects with one.
 func (r *reader) addresses(row *table.Row, key string, n *jsonx.Value) {
 	if !r.want(n, key, jsonx.Array, "a list of addresses") {
 		return

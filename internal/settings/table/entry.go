@@ -77,7 +77,6 @@ func checkRegistry(n *jsonx.Value) (problem, hint string) {
 	return problem, ""
 }
 
-// checkServer reports what is wrong with a server as a whole.
 func checkServer(_ string, n *jsonx.Value) error {
 	if n.Get("disabled").Is(jsonx.True) {
 		return nil
@@ -120,7 +119,6 @@ func checkServer(_ string, n *jsonx.Value) error {
 	return CheckURL(address)
 }
 
-// checkAPI reports what is wrong with an entry of openapi as a whole.
 func checkAPI(_ string, n *jsonx.Value) error {
 	if n.Get("disabled").Is(jsonx.True) {
 		return nil

@@ -63,7 +63,6 @@ func sandboxRows() []Row {
 	})
 }
 
-// sandboxFields returns the settings of one kind of program.
 func sandboxFields(programs string, inherits bool) []Row {
 	modes := []string{SandboxOff, SandboxAuto, SandboxRequire}
 	mode := Row{

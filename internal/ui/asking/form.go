@@ -91,7 +91,6 @@ func (d *dialog) fields(ctx context.Context, values map[string]json.RawMessage) 
 	return nil
 }
 
-// review shows what would be sent.
 func (d *dialog) review(values map[string]json.RawMessage) {
 	fields := d.q.Form.Fields
 	if len(fields) == 0 {

@@ -175,7 +175,6 @@ func (d *dialog) change(ctx context.Context, q *ParamsForm, typed string, filled
 	return false, nil
 }
 
-// field returns the field with a name; nil if there is none.
 func (q *ParamsForm) field(name string) *form.Field {
 	for _, fields := range [][]form.Field{q.Needed.Fields, q.More.Fields} {
 		if i := slices.IndexFunc(fields, func(f form.Field) bool { return f.Name == name }); i >= 0 {

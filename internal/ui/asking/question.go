@@ -15,7 +15,6 @@ import (
 	"github.com/toolreg/toolreg/internal/ui"
 )
 
-// question draws a question in full.
 func question(v *ui.View, q *exec.Question) {
 	v.Printf("")
 	switch q.Preview.Kind {

@@ -52,7 +52,6 @@ func (t *Terminal) Confirm(ctx context.Context, q exec.Question) (exec.Answer, e
 	}
 }
 
-// query draws a question about a call.
 func (t *Terminal) query(q *exec.Question) ui.Query {
 	out := ui.Query{Question: "Allow?"}
 	for _, choice := range q.Choices {
@@ -203,7 +202,6 @@ func (d *dialog) waitUntilDone(ctx context.Context, about string) (ask.Answer, e
 	return ask.Answer{Action: ask.Decline, Said: chosen.Said}, nil
 }
 
-// warnOfHost warns about a host that may be misleading.
 func (d *dialog) warnOfHost(u *url.URL) {
 	host := u.Hostname()
 	ascii, err := idna.Punycode.ToASCII(host)

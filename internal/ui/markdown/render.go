@@ -55,7 +55,6 @@ func (f frame) inside(first, rest ui.Span) frame {
 	return f
 }
 
-// next returns the frame of the rows after the first.
 func (f frame) next() frame {
 	f.first = f.rest
 	return f

@@ -62,7 +62,6 @@ func (m *markup) number(n int, what string) {
 	m.put("<li><b>%s</b> %s</li>\n", grouped(n), what)
 }
 
-// footer writes the end of a page.
 func (m *markup) footer(version string, at time.Time) {
 	m.put("<footer>Made by toolreg %s on <time datetime=\"%s\">%s</time>.</footer>\n", version,
 		at.UTC().Format(time.RFC3339), at.Format("2 January 2006, 15:04 MST"))
@@ -283,7 +282,6 @@ func plural(n int, noun string) string {
 	return noun + "s"
 }
 
-// grouped formats a number with separated thousands.
 func grouped(n int) string {
 	s := strconv.Itoa(n)
 	for i := len(s) - 3; i > 0; i -= 3 {
@@ -328,7 +326,6 @@ func (d *document) tool(t *Tool) {
 	d.put("</div>\n</details>\n")
 }
 
-// decision returns the label of a policy decision.
 func decision(d string) string {
 	switch d {
 	case "allow":

@@ -127,7 +127,6 @@ func (p *picker) filter() {
 	p.found, p.selected, p.top = search(p.query, p.candidates), 0, 0
 }
 
-// current returns the name of the selected item; "" if there is none.
 func (p *picker) current() string {
 	if p.selected >= len(p.found) {
 		return ""

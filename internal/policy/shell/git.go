@@ -87,7 +87,7 @@ func (r *runs) gitAlias(setting word, sub string, rest []word) {
 // mayBeAlias reports whether git takes a word for an alias in its configuration: it is none of
 // git's own commands, and the line does not define it.
 func (t *table) mayBeAlias(args []word) bool {
-	r := t.readArgs(args, false)
+	r := t.readArgs(args, true)
 	return r.table == t && len(r.operands) > 0 && !slices.ContainsFunc(r.options, func(x optionValue) bool {
 		return x.name == "-c" &&
 			strings.HasPrefix(strings.ToLower(x.value.text), "alias."+strings.ToLower(r.operands[0].text)+"=")

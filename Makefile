@@ -54,7 +54,7 @@ man: ## write the man pages to bin/man
 	rm -rf bin/man
 	go run ./tools/reference -version $(VERSION) -date "$$(TZ=UTC0 git log -1 --date=format-local:%Y-%m-%d --format=%cd 2>/dev/null)" man bin/man
 
-docs: ## write the generated parts of the pages in docs
+docs: ## write the generated parts of the README and of the pages in docs
 	go run ./tools/reference docs
 
 site: ## write the documentation as a web site to bin/site; open bin/site/index.html

@@ -20,7 +20,7 @@ import (
 // blockComment matches a generated part of a page: the name of its generator, and its text.
 var blockComment = regexp.MustCompile(`(?s)<!-- generated: ([^\n]*) -->\n(.*?)<!-- end -->`)
 
-// generator writes the generated parts of the pages in docs.
+// generator writes the generated parts of the README and the pages in docs.
 type generator struct {
 	*source
 	root  *cobra.Command
@@ -133,9 +133,9 @@ func errorCodeTable() string {
 	return b.String()
 }
 
-// eachPage visits the pages below a folder.
-func eachPage(dir string, visit func(path, text string) error) error {
-	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+// eachPage visits the README of a repository and its pages in docs.
+func eachPage(repo string, visit func(path, text string) error) error {
+	page := func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || filepath.Ext(path) != ".md" {
 			return err
 		}
@@ -144,16 +144,20 @@ func eachPage(dir string, visit func(path, text string) error) error {
 			return err
 		}
 		return visit(path, string(text))
-	})
+	}
+	if err := filepath.WalkDir(filepath.Join(repo, "README.md"), page); err != nil {
+		return err
+	}
+	return filepath.WalkDir(filepath.Join(repo, "docs"), page)
 }
 
 // writeReference writes the generated parts of all pages.
-func writeReference(dir string) error {
-	g, err := newGenerator(".")
+func writeReference(repo string) error {
+	g, err := newGenerator(repo)
 	if err != nil {
 		return err
 	}
-	return eachPage(dir, func(path, text string) error {
+	return eachPage(repo, func(path, text string) error {
 		current, err := g.regenerate(text)
 		if err != nil || current == text {
 			return err

@@ -29,7 +29,7 @@ func newTestGenerator(t *testing.T) *generator {
 func TestDocsAreCurrent(t *testing.T) {
 	g := newTestGenerator(t)
 	blocks := map[string]bool{}
-	err := eachPage(filepath.Join("..", "..", "docs"), func(path, text string) error {
+	err := eachPage(filepath.Join("..", ".."), func(path, text string) error {
 		for _, m := range blockComment.FindAllStringSubmatch(text, -1) {
 			blocks[m[1]] = true
 		}

@@ -1,5 +1,5 @@
 // Reference generates the man pages ("make man") and the generated parts of the
-// pages in docs ("make docs") from the commands' help, the table of settings, the
+// README and the pages in docs ("make docs") from the commands' help, the table of settings, the
 // built-in tools and the source. It is a separate program, so that none of it is in the
 // shipped binary.
 package main
@@ -30,7 +30,7 @@ func run(argv []string, f footer) error {
 	case len(argv) == 2 && argv[0] == "man":
 		return writeManual(argv[1], f)
 	case len(argv) == 1 && argv[0] == "docs":
-		return writeReference("docs")
+		return writeReference(".")
 	}
 	flag.Usage()
 	return flag.ErrHelp

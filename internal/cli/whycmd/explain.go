@@ -113,7 +113,6 @@ func (r *ruleReport) add(part policy.RuleReport, first bool) {
 	}
 }
 
-// String returns the report in one line.
 func (r ruleReport) String() string {
 	text := fmt.Sprintf("%s: %s", r.Origin, r.Decision)
 	if match := r.match(); match != "" {

@@ -10,6 +10,7 @@ import (
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 // maxServerLog is how many log messages of a server one run shows without
@@ -110,6 +111,6 @@ func (c *Config) ScanAudit(ctx context.Context, set *settings.Settings, visit fu
 func (o *IO) WarnDamagedAudit(lines int) {
 	if lines > 0 {
 		o.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "audit_damaged",
-			Message: "skipped " + Counted(lines, "damaged line") + " of the audit log"})
+			Message: "skipped " + text.Count(lines, "damaged line") + " of the audit log"})
 	}
 }

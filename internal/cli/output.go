@@ -400,6 +400,6 @@ func (o *IO) PrintCounted(t *ui.Table, noun string) error {
 		o.Notef("no %ss", noun)
 		return nil
 	}
-	o.Summary("%s", Counted(len(t.Rows), noun))
+	o.Summary("%s", text.Count(len(t.Rows), noun))
 	return o.PrintTable(t)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/toolreg/toolreg/internal/args"
 	"github.com/toolreg/toolreg/internal/lock"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/text"
 	"github.com/toolreg/toolreg/internal/ui"
 )
 
@@ -193,20 +194,12 @@ func (o *IO) WrapWidth() int {
 	return pipeWidth
 }
 
-// Counted returns a number with its noun.
-func Counted(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return strconv.Itoa(n) + " " + noun + "s"
-}
-
 // WithFailed returns a number with its noun and, if any failed, how many.
 func WithFailed(n int, noun string, failed int) string {
 	if failed == 0 {
-		return Counted(n, noun)
+		return text.Count(n, noun)
 	}
-	return Counted(n, noun) + ", " + strconv.Itoa(failed) + " failed"
+	return text.Count(n, noun) + ", " + strconv.Itoa(failed) + " failed"
 }
 
 // Block indents foreign text of several lines.

@@ -13,6 +13,7 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/state"
+	"github.com/toolreg/toolreg/internal/text"
 	"github.com/toolreg/toolreg/internal/trust"
 	"github.com/toolreg/toolreg/internal/ui"
 )
@@ -56,9 +57,9 @@ func DescribeProject(p *settings.Project, width int, color bool) string {
 // [ui.ErrNoAnswer] means no answer rather than no.
 func AskTrust(ctx context.Context, tty *ui.TTY, p *settings.Project) (agreed bool, err error) {
 	columns, _ := tty.Size()
-	about := "Project " + ui.Line(p.Root) + ": " + Counted(len(p.Files), "file")
+	about := "Project " + ui.Line(p.Root) + ": " + text.Count(len(p.Files), "file")
 	if n := len(p.Runs); n > 0 {
-		about += ", " + Counted(n, "program") + " to run or reach"
+		about += ", " + text.Count(n, "program") + " to run or reach"
 	}
 	return askYes(ctx, tty, ui.Query{
 		Text:  fmt.Sprintf("\nProject %s\n%s\n", ui.Line(p.Root), DescribeProject(p, columns, tty.Color)),
@@ -191,7 +192,7 @@ func (t *Trust) withRefusal(p *settings.Project, diags []registry.Diagnostic) []
 	what := p.Covered[0].Name
 	inside := slices.DeleteFunc(slices.Clone(p.Covered), func(f trust.File) bool { return f.Outside || f.Path == "" })
 	if n := len(inside) - 1; n > 0 {
-		what += " and " + Counted(n, "more file")
+		what += " and " + text.Count(n, "more file")
 	}
 	diags = slices.DeleteFunc(diags, func(d registry.Diagnostic) bool {
 		return d.Code == settings.CodeProjectUntrusted || d.Code == "project_settings_invalid"

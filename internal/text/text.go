@@ -101,6 +101,22 @@ func AppendNew[T comparable](list []T, values ...T) []T {
 	return list
 }
 
+// Count returns a number with its noun: "1 file", "2 files".
+func Count(n int, noun string) string { return strconv.Itoa(n) + " " + Plural(n, noun) }
+
+// Plural returns the form of a noun that stands behind a number: "file" behind 1, otherwise "files".
+func Plural(n int, noun string) string {
+	switch {
+	case n == 1:
+		return noun
+	case strings.HasSuffix(noun, "y"):
+		return noun[:len(noun)-1] + "ies"
+	case strings.HasSuffix(noun, "ch"), strings.HasSuffix(noun, "s"):
+		return noun + "es"
+	}
+	return noun + "s"
+}
+
 // FirstLine returns s up to its first line break.
 func FirstLine(s string) string {
 	line, _, _ := strings.Cut(s, "\n")

@@ -153,3 +153,17 @@ func TestWithoutMark(t *testing.T) {
 		}
 	}
 }
+
+func TestCount(t *testing.T) {
+	for _, c := range []struct {
+		n          int
+		noun, want string
+	}{
+		{1, "file", "1 file"}, {0, "file", "0 files"}, {2, "entry", "2 entries"}, {3, "match", "3 matches"},
+		{2, "background process", "2 background processes"}, {1, "entry", "1 entry"},
+	} {
+		if got := Count(c.n, c.noun); got != c.want {
+			t.Errorf("%d of %q: %q, want %q", c.n, c.noun, got, c.want)
+		}
+	}
+}

@@ -12,6 +12,7 @@ import (
 	"github.com/toolreg/toolreg/internal/builtin/tool"
 	"github.com/toolreg/toolreg/internal/builtin/workspace"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 //go:embed apply_patch.md
@@ -202,7 +203,7 @@ func (p *patchPlan) result() registry.Result {
 			where = append(where, registry.Location{Path: f.rel, Line: c.diff.firstLine()})
 		}
 	}
-	summary := fmt.Sprintf("changed %s (+%d -%d)", tool.Count(len(did), "file"), added, removed)
+	summary := fmt.Sprintf("changed %s (+%d -%d)", text.Count(len(did), "file"), added, removed)
 	r := registry.TextResult(strings.Join(slices.Concat([]string{"Applied the patch:"}, did, p.notes), "\n") + "\n")
 	r.Summary = summary
 	r.Display.Diff = p.display()

@@ -130,7 +130,7 @@ func (c *fileChange) original() *string {
 // result returns the result of a change that was made. done says what was done.
 func (c *fileChange) result(done string) registry.Result {
 	added, removed := c.diff.counts()
-	text := fmt.Sprintf("%s %q (%s, +%d -%d)", done, c.rel, tool.Count(len(lines(c.new)), "line"), added, removed)
+	text := fmt.Sprintf("%s %q (%s, +%d -%d)", done, c.rel, text.Count(len(lines(c.new)), "line"), added, removed)
 	r := registry.TextResult(text + "." + c.note)
 	r.Summary = strings.ToLower(text[:1]) + text[1:]
 	r.Display.Diff = &registry.FileDiff{FileDiff: c.shown,

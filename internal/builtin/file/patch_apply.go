@@ -10,7 +10,6 @@ import (
 
 	"github.com/toolreg/toolreg/internal/atomicfile"
 	"github.com/toolreg/toolreg/internal/builtin/textfile"
-	"github.com/toolreg/toolreg/internal/builtin/tool"
 	"github.com/toolreg/toolreg/internal/builtin/workspace"
 	"github.com/toolreg/toolreg/internal/text"
 )
@@ -184,7 +183,7 @@ func (p *patchPlan) remove(fp *filePatch) error {
 	if rest != "" {
 		return mismatchError{fmt.Errorf(
 			"the patch deletes %s but leaves %s of it; to delete a file, remove every line in a hunk",
-			text.Quote(fp.old), tool.Count(len(lines(rest)), "line"))}
+			text.Quote(fp.old), text.Count(len(lines(rest)), "line"))}
 	}
 	f.text, f.exists = "", false
 	return nil

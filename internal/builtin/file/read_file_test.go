@@ -13,7 +13,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/toolreg/toolreg/internal/builtin/textfile"
-	"github.com/toolreg/toolreg/internal/builtin/tool"
 	"github.com/toolreg/toolreg/internal/builtin/tooltest"
 	"github.com/toolreg/toolreg/internal/registry"
 )
@@ -207,7 +206,7 @@ func TestReadFileLineNumbers(t *testing.T) {
 				}
 			}
 			r := run(t, opts, "read_file", fmt.Sprintf(`{"file_path":"f","offset":%d}`, n+2))
-			if want := fmt.Sprintf("which has %s", tool.Count(n+1, "line")); !r.IsError || !strings.HasSuffix(r.Text(), want) {
+			if want := fmt.Sprintf("which has %d lines", n+1); !r.IsError || !strings.HasSuffix(r.Text(), want) {
 				t.Errorf("width %d past the end: %s", width, r.Text())
 			}
 		}

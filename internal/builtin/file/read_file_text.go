@@ -233,7 +233,7 @@ func (x *excerpt) result(rel, name string) registry.Result {
 	}
 	if x.last == 0 {
 		return tool.Mismatch(fmt.Sprintf(
-			"offset %d is past the end of %s, which has %s", x.first, text.Quote(name), tool.Count(x.total, "line")))
+			"offset %d is past the end of %s, which has %s", x.first, text.Quote(name), text.Count(x.total, "line")))
 	}
 	note := x.note()
 	text := x.text.String()
@@ -273,9 +273,9 @@ func (x *excerpt) lines() string {
 	case x.about > x.total:
 		return fmt.Sprintf("about %d lines (estimated; the file has %s)", rounded(x.about), tool.Size(x.size))
 	case x.size > 0:
-		return fmt.Sprintf("more than %s (the file has %s)", tool.Count(x.total, "line"), tool.Size(x.size))
+		return fmt.Sprintf("more than %s (the file has %s)", text.Count(x.total, "line"), tool.Size(x.size))
 	}
-	return "more than " + tool.Count(x.total, "line")
+	return "more than " + text.Count(x.total, "line")
 }
 
 // rounded rounds a number down to two significant digits.
@@ -304,7 +304,7 @@ func (x *excerpt) note() string {
 	}
 	if x.long > 0 {
 		notes = append(notes, fmt.Sprintf("%s cut at %d characters%s",
-			tool.Count(x.long, "line"), readMaxColumns, x.continuation()))
+			text.Count(x.long, "line"), readMaxColumns, x.continuation()))
 	}
 	switch {
 	case x.encoding.Converted():
@@ -355,5 +355,5 @@ func readable(name string, e textfile.Encoding,
 			"shown as it is: " + err.Error(), true, nil
 	}
 	return bufio.NewReader(bytes.NewReader(book)),
-		"a notebook of " + tool.Count(cells, "cell") + ", shown as text", false, nil
+		"a notebook of " + text.Count(cells, "cell") + ", shown as text", false, nil
 }

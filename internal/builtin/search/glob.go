@@ -171,7 +171,7 @@ func (s *globSearch) result(files []foundFile, total int, w *workspace.LeftOut) 
 		return r
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "Found %s matching %s%s", tool.Count(total, "file"), text.Quote(s.Pattern), where)
+	fmt.Fprintf(&b, "Found %s matching %s%s", text.Count(total, "file"), text.Quote(s.Pattern), where)
 	if total > len(files) {
 		fmt.Fprintf(&b, ", showing the first %d; narrow the pattern or raise limit to see more", len(files))
 	}
@@ -183,7 +183,7 @@ func (s *globSearch) result(files []foundFile, total int, w *workspace.LeftOut) 
 		b.WriteString(strings.TrimSpace(note) + "\n")
 	}
 	r := registry.TextResult(b.String())
-	r.Summary = "found " + tool.Count(total, "file")
+	r.Summary = "found " + text.Count(total, "file")
 	r.Truncated = total > len(files)
 	r.Locations = make([]registry.Location, len(files))
 	for i, f := range files {

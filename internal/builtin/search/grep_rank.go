@@ -94,7 +94,7 @@ func (s *grepSearch) result(r *ranking, left *workspace.LeftOut) registry.Result
 	matches := r.trim()
 	note := left.Note()
 	if n := int(r.errors.Load()); n > 0 {
-		note += fmt.Sprintf(" (%s could not be read)", tool.Count(n, "file"))
+		note += fmt.Sprintf(" (%s could not be read)", text.Count(n, "file"))
 	}
 	if n := int(r.cut.Load()); n > 0 {
 		note += fmt.Sprintf(" (lines longer than %d MiB, of which only the beginning was searched: %d)", maxLine>>20, n)
@@ -114,7 +114,7 @@ func (s *grepSearch) result(r *ranking, left *workspace.LeftOut) registry.Result
 	// Not all files after the limit were searched, so there may be more matches. The
 	// note must not depend on timing.
 	cut := matches >= s.limit
-	found := fmt.Sprintf("%s in %s", tool.Count(matches, "match"), tool.Count(len(r.files), "file"))
+	found := fmt.Sprintf("%s in %s", text.Count(matches, "match"), text.Count(len(r.files), "file"))
 	var b strings.Builder
 	if cut {
 		fmt.Fprintf(&b,

@@ -113,25 +113,25 @@ func (l *listTool) run(ctx context.Context, call registry.Call, s *listing) (reg
 
 func (s *listing) result(t *tree) registry.Result {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s/ (%s", strings.TrimSuffix(tool.OneLine(s.start), "/"), tool.Count(t.listed, "entry"))
+	fmt.Fprintf(&b, "%s/ (%s", strings.TrimSuffix(tool.OneLine(s.start), "/"), text.Count(t.listed, "entry"))
 	if t.depthCut {
-		fmt.Fprintf(&b, ", %s deep", tool.Count(s.depth, "level"))
+		fmt.Fprintf(&b, ", %s deep", text.Count(s.depth, "level"))
 	}
 	b.WriteString("):\n")
 	t.root.write(&b, "")
 	if t.hidden > 0 {
 		fmt.Fprintf(&b, "(cut off at %s: at least %d more are not listed; list a folder by itself, or use glob)\n",
-			tool.Count(listLimit, "entry"), t.hidden)
+			text.Count(listLimit, "entry"), t.hidden)
 	}
 	if t.ignored > 0 {
 		fmt.Fprintf(&b, "(%s excluded by ignore files; respect_ignore_files: false shows them)\n",
-			tool.Count(t.ignored, "entry"))
+			text.Count(t.ignored, "entry"))
 	}
 	if t.denied > 0 {
 		b.WriteString(strings.TrimSpace(workspace.Hidden(t.denied)) + "\n")
 	}
 	r := registry.TextResult(b.String())
-	r.Summary = "listed " + tool.Count(t.listed, "entry")
+	r.Summary = "listed " + text.Count(t.listed, "entry")
 	r.Truncated = t.hidden > 0
 	r.Locations = []registry.Location{{Path: s.start}}
 	return r
@@ -293,6 +293,6 @@ func (b *branch) write(out *strings.Builder, indent string) {
 		c.write(out, indent+"  ")
 	}
 	if b.hidden > 0 {
-		fmt.Fprintf(out, "%s... %s more\n", indent, tool.Count(b.hidden, "entry"))
+		fmt.Fprintf(out, "%s... %s more\n", indent, text.Count(b.hidden, "entry"))
 	}
 }

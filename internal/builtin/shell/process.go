@@ -200,7 +200,7 @@ func (p *processTool) listProcesses(ctx context.Context) (registry.Result, error
 			r.ID, state, r.Started.Format(time.RFC3339), r.Directory, firstLineOf(r.Command))
 	}
 	res := registry.TextResult(b.String())
-	res.Summary = fmt.Sprintf("%s, %d running", tool.Count(len(records), "background process"), running)
+	res.Summary = fmt.Sprintf("%s, %d running", text.Count(len(records), "background process"), running)
 	return res, nil
 }
 

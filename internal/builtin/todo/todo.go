@@ -17,6 +17,7 @@ import (
 	"github.com/toolreg/toolreg/internal/builtin/workspace"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/state"
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 //go:embed todo_read.md
@@ -203,7 +204,7 @@ func resultOf(head string, todos []registry.Todo, note string) registry.Result {
 	summary := "no todos"
 	if len(todos) > 0 {
 		summary = fmt.Sprintf("%s: %d in progress, %d pending, %d completed",
-			tool.Count(len(todos), "todo"), counts["in_progress"], counts["pending"], counts["completed"])
+			text.Count(len(todos), "todo"), counts["in_progress"], counts["pending"], counts["completed"])
 	}
 	title := strings.ToUpper(summary[:1]) + summary[1:] + ".\n"
 	r := registry.TextResult(head + title + listText(todos) + note)

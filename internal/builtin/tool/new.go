@@ -129,20 +129,6 @@ func Mismatch(text string) registry.Result {
 	return registry.ErrorResult(registry.ErrorValidation, text)
 }
 
-// Count formats a number of things: "1 file", "2 files".
-func Count(n int, thing string) string {
-	switch {
-	case n == 1:
-	case strings.HasSuffix(thing, "y"):
-		thing = thing[:len(thing)-1] + "ies"
-	case strings.HasSuffix(thing, "ch"):
-		thing += "es"
-	default:
-		thing += "s"
-	}
-	return strconv.Itoa(n) + " " + thing
-}
-
 // Size formats a size for people.
 func Size(n int64) string {
 	switch {

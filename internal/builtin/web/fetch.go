@@ -20,6 +20,7 @@ import (
 	"github.com/toolreg/toolreg/internal/builtin/tool"
 	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/text"
 	"github.com/toolreg/toolreg/internal/timing"
 	"github.com/toolreg/toolreg/internal/webaddr"
 )
@@ -256,7 +257,7 @@ func (r *renderedPage) result(c *fetchCall, p *webPage) registry.Result {
 	}
 	if c.offset >= total {
 		return tool.Mismatch(fmt.Sprintf("offset %d is past the end of %s, which has %s",
-			c.offset, p.url.Redacted(), tool.Count(total, "character")))
+			c.offset, p.url.Redacted(), text.Count(total, "character")))
 	}
 	start := tool.RuneIndex(r.text, c.offset)
 	end := start + tool.RuneIndex(r.text[start:], c.limit)

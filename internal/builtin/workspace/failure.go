@@ -10,7 +10,6 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/toolreg/toolreg/internal/builtin/tool"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/text"
 )
@@ -20,11 +19,11 @@ func (w *LeftOut) Note() string {
 	out := ""
 	if n := int(w.ignored.Load()); n > 0 {
 		out = fmt.Sprintf(" (%s excluded by ignore files; respect_ignore_files: false shows them)",
-			tool.Count(n, "entry"))
+			text.Count(n, "entry"))
 	}
 	out += Hidden(int(w.hidden.Load()))
 	if n := int(w.unreadable.Load()); n > 0 {
-		out += fmt.Sprintf(" (%s could not be read)", tool.Count(n, "folder"))
+		out += fmt.Sprintf(" (%s could not be read)", text.Count(n, "folder"))
 	}
 	return out
 }
@@ -38,7 +37,7 @@ func Hidden(n int) string {
 	if n == 0 {
 		return ""
 	}
-	return fmt.Sprintf(" (%s excluded by policy rules)", tool.Count(n, "entry"))
+	return fmt.Sprintf(" (%s excluded by policy rules)", text.Count(n, "entry"))
 }
 
 // Failure returns the result of a call that could not use a path: the problem

@@ -23,6 +23,7 @@ import (
 	"github.com/toolreg/toolreg/internal/policy"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/values"
+	"github.com/toolreg/toolreg/internal/text"
 	"github.com/toolreg/toolreg/internal/ui"
 )
 
@@ -194,7 +195,7 @@ func runClear(ctx context.Context, e *cli.Env, o *options) error {
 	if err != nil {
 		return err
 	}
-	e.IO.Notef("revoked %s", cli.Counted(n, "approval"))
+	e.IO.Notef("revoked %s", text.Count(n, "approval"))
 	return e.IO.Report(map[string]int{"cleared": n})
 }
 

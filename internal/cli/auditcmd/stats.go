@@ -16,6 +16,7 @@ import (
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/cli/complete"
 	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/text"
 	"github.com/toolreg/toolreg/internal/ui"
 	"github.com/toolreg/toolreg/internal/ui/page"
 )
@@ -119,7 +120,7 @@ func printStats(ios *cli.IO, counts []audit.Count) error {
 		ios.Notef("no calls")
 		return nil
 	}
-	ios.Summary("%s", cli.Counted(calls, "call"))
+	ios.Summary("%s", text.Count(calls, "call"))
 	t := ui.Table{Header: []string{"NAME", "SOURCE", "CALLS", "OK",
 		"ERRORS", "REFUSED", "TOTAL", "AVG", "P50", "P95", "LAST"}}
 	saved := slices.ContainsFunc(counts, func(c audit.Count) bool { return c.SavedTokens > 0 })
@@ -241,7 +242,7 @@ func (c *charts) writePage(e *cli.Env, set *settings.Settings, o *statsOptions) 
 	if err := e.Config.WriteFile(set.ProjectRoot, o.html, b.Bytes()); err != nil {
 		return &cli.UsageError{Err: fmt.Errorf("--html: %w", err), Hint: "name a file that can be written"}
 	}
-	e.IO.Notef("%s written to %s", cli.Counted(total.Calls+total.Refused, "call"), o.html)
+	e.IO.Notef("%s written to %s", text.Count(total.Calls+total.Refused, "call"), o.html)
 	return nil
 }
 

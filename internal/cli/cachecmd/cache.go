@@ -11,6 +11,7 @@ import (
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/engine/owner"
+	"github.com/toolreg/toolreg/internal/text"
 	"github.com/toolreg/toolreg/internal/ui"
 )
 
@@ -156,9 +157,9 @@ func runClear(ctx context.Context, e *cli.Env, names bool) error {
 		}
 	}
 	e.IO.Notef("removed from the cache: %s, %s, %s",
-		cli.Counted(c.Listings, "listing"), cli.Counted(c.Results, "result"), cli.Counted(c.Pages, "page"))
+		text.Count(c.Listings, "listing"), text.Count(c.Results, "result"), text.Count(c.Pages, "page"))
 	if names {
-		e.IO.Notef("forgot to which server %s of tools belonged", cli.Counted(c.Names, "name"))
+		e.IO.Notef("forgot to which server %s of tools belonged", text.Count(c.Names, "name"))
 	}
 	return e.IO.Report(map[string]cleared{"cleared": c})
 }

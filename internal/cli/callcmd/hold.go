@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/exec"
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/policy"
 	"github.com/toolreg/toolreg/internal/provider"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 // HeldError reports that the calls of a response were not run, because some need answers. It
@@ -29,7 +29,7 @@ func (e *HeldError) Error() string {
 	if e.Ran {
 		ran = "the calls before the question were run"
 	}
-	return ran + "; waiting for answers: " + cli.Counted(len(e.Questions), "question")
+	return ran + "; waiting for answers: " + text.Count(len(e.Questions), "question")
 }
 
 // Unwrap returns registry.ErrNeedsConfirmation.

@@ -16,6 +16,7 @@ import (
 	"github.com/toolreg/toolreg/internal/cli/complete"
 	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/text"
 	"github.com/toolreg/toolreg/internal/ui"
 )
 
@@ -130,6 +131,6 @@ func printReports(ios *cli.IO, reg *registry.Registry, reports []engine.SourceRe
 		t.AddAged(r.CachedAt, r.AgeMs, r.Name, string(r.State),
 			strconv.Itoa(r.Tools), elapsed, cli.WithoutSource(r.Error, r.Name))
 	}
-	ios.Summary("%s from %s", cli.Counted(reg.Len(), "tool"), cli.WithFailed(len(reports), "source", failed))
+	ios.Summary("%s from %s", text.Count(reg.Len(), "tool"), cli.WithFailed(len(reports), "source", failed))
 	return ios.PrintTable(t.For(ios.OutTTY))
 }

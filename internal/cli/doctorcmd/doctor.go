@@ -185,7 +185,7 @@ func (x *examination) hooks(set *hooks.Set) {
 		found++
 	}
 	if found > 0 {
-		x.addFinding(stateOK, "hooks", "", "%s", cli.Counted(found, "hook"))
+		x.addFinding(stateOK, "hooks", "", "%s", text.Count(found, "hook"))
 	}
 }
 
@@ -228,7 +228,7 @@ func (x *examination) sources(ctx context.Context) error {
 		case r.State == registry.StateSkipped:
 			x.addFinding(stateInfo, r.Name, "", "not started: %s", r.Error)
 		default:
-			x.addFinding(stateOK, r.Name, "", "%s in %d ms", cli.Counted(r.Tools, "tool"), r.DurationMs)
+			x.addFinding(stateOK, r.Name, "", "%s in %d ms", text.Count(r.Tools, "tool"), r.DurationMs)
 			if i >= 0 && infos[i].Deprecated != nil {
 				x.addFinding(stateInfo, r.Name, "", "it uses %s", infos[i].DeprecatedText())
 			}

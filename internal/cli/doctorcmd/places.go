@@ -11,7 +11,6 @@ import (
 
 	"github.com/toolreg/toolreg/internal/audit"
 	"github.com/toolreg/toolreg/internal/builtin"
-	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/confine"
 	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/engine/record"
@@ -22,6 +21,7 @@ import (
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/values"
 	"github.com/toolreg/toolreg/internal/state"
+	"github.com/toolreg/toolreg/internal/text"
 	"github.com/toolreg/toolreg/internal/ui"
 )
 
@@ -69,7 +69,7 @@ func (x *examination) cache(s *engine.Session) {
 	default:
 		oldest := time.Since(kept[0].Stored).Milliseconds()
 		x.addFinding(stateOK, "discovery cache", "", "%s, %d KiB, the oldest %s old (cache.discovery is %s)",
-			cli.Counted(len(kept), "listing"), (bytes+1023)/1024, ui.AgeText(max(oldest, 0)),
+			text.Count(len(kept), "listing"), (bytes+1023)/1024, ui.AgeText(max(oldest, 0)),
 			ui.AgeText(ttl.Milliseconds()))
 	}
 }
@@ -131,7 +131,7 @@ func (x *examination) path(env []string) {
 			"entries that are not absolute are ignored: %s", strings.Join(odd, ", "))
 		return
 	}
-	x.addFinding(stateOK, "PATH", "", "%s", cli.Counted(good, "folder"))
+	x.addFinding(stateOK, "PATH", "", "%s", text.Count(good, "folder"))
 }
 
 func (x *examination) auditLog(ctx context.Context, s *settings.Settings) {
@@ -154,7 +154,7 @@ func (x *examination) auditLog(ctx context.Context, s *settings.Settings) {
 		x.addFinding(stateOK, "audit", "", "no calls in the log yet")
 	default:
 		x.addFinding(stateOK, "audit", "", "%s in the log, the last at %s",
-			cli.Counted(n, "call"), last.Local().Format(time.DateTime))
+			text.Count(n, "call"), last.Local().Format(time.DateTime))
 	}
 }
 

@@ -26,6 +26,7 @@ import (
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/edit"
 	"github.com/toolreg/toolreg/internal/settings/imports"
+	"github.com/toolreg/toolreg/internal/text"
 	"github.com/toolreg/toolreg/internal/ui"
 )
 
@@ -308,7 +309,7 @@ func printDocument(ios *cli.IO, d initDocument, note, how string) error {
 		fmt.Fprintf(&b, "created %s\n", ui.Line(d.Created))
 	}
 	for _, f := range d.Found {
-		fmt.Fprintf(&b, "found %s: %s, %s", f.Program, ui.Line(f.File), cli.Counted(f.Servers, "MCP server"))
+		fmt.Fprintf(&b, "found %s: %s, %s", f.Program, ui.Line(f.File), text.Count(f.Servers, "MCP server"))
 		if f.Left > 0 {
 			fmt.Fprintf(&b, ", and %d that cannot be imported", f.Left)
 		}

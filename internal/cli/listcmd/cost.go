@@ -16,6 +16,7 @@ import (
 	"github.com/toolreg/toolreg/internal/provider/deferred"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings/imports"
+	"github.com/toolreg/toolreg/internal/text"
 	"github.com/toolreg/toolreg/internal/ui"
 )
 
@@ -280,27 +281,27 @@ func (doc *costDocument) table() *ui.Table {
 		row("", *c, c.Source)
 	}
 	for _, c := range doc.Sources {
-		row("from ", *c, cli.Counted(c.Tools, "tool"))
+		row("from ", *c, text.Count(c.Tools, "tool"))
 	}
 	for _, c := range doc.Formats {
-		row("as ", c, cli.Counted(c.Tools, "tool"))
+		row("as ", c, text.Count(c.Tools, "tool"))
 	}
-	row("", doc.Total, cli.Counted(doc.Total.Tools, "tool")+" as "+doc.Format)
+	row("", doc.Total, text.Count(doc.Total.Tools, "tool")+" as "+doc.Format)
 	if doc.Whole != nil {
-		row("", *doc.Whole, cli.Counted(doc.Whole.Tools, "tool"))
+		row("", *doc.Whole, text.Count(doc.Whole.Tools, "tool"))
 	}
 	switch {
 	case doc.Unused != nil:
 		whole := cmp.Or(doc.Whole, &doc.Total)
 		row("", cost{Name: "unused", Bytes: doc.Unused.Bytes, Tokens: doc.Unused.Tokens},
 			fmt.Sprintf("%s, %d%% of the bytes of every request",
-				cli.Counted(doc.Unused.Tools, "tool"), 100*doc.Unused.Bytes/max(whole.Bytes, 1)))
+				text.Count(doc.Unused.Tools, "tool"), 100*doc.Unused.Bytes/max(whole.Bytes, 1)))
 	case doc.Saved != nil:
-		row("", *doc.Saved, fmt.Sprintf("%s, %d%% of the bytes", cli.Counted(doc.Saved.Tools, "tool"), doc.Percent))
+		row("", *doc.Saved, fmt.Sprintf("%s, %d%% of the bytes", text.Count(doc.Saved.Tools, "tool"), doc.Percent))
 	}
 	if d := doc.Deferred; d != nil {
 		row("", *d, fmt.Sprintf("%s as %s, %d deferred",
-			cli.Counted(d.Tools, "tool"), doc.Format, doc.Total.Tools-d.Tools))
+			text.Count(d.Tools, "tool"), doc.Format, doc.Total.Tools-d.Tools))
 	}
 	return t
 }

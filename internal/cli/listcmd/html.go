@@ -21,6 +21,7 @@ import (
 	"github.com/toolreg/toolreg/internal/provider"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/text"
 	"github.com/toolreg/toolreg/internal/ui"
 	"github.com/toolreg/toolreg/internal/ui/page"
 )
@@ -58,7 +59,7 @@ func runHTML(ctx context.Context, e *cli.Env, o *options) error {
 	if err := e.Config.WriteFile(s.Settings.ProjectRoot, o.html, b.Bytes()); err != nil {
 		return &cli.UsageError{Err: fmt.Errorf("--html: %w", err), Hint: "name a file that can be written"}
 	}
-	e.IO.Notef("%s written to %s", cli.Counted(len(p.Tools), "tool"), o.html)
+	e.IO.Notef("%s written to %s", text.Count(len(p.Tools), "tool"), o.html)
 	return o.StrictFailure(reg)
 }
 

@@ -127,8 +127,8 @@ func printTools(ios *cli.IO, tools []*registry.Tool, hidden []registry.Hidden, a
 			t.Add(h.Name, h.Source, "-", "-", reason)
 		}
 	}
-	ios.Summary("%s from %s%s", cli.Counted(len(tools), "tool"),
-		cli.Counted(len(sources), "source"), hiddenCount(len(hidden), all))
+	ios.Summary("%s from %s%s", text.Count(len(tools), "tool"),
+		text.Count(len(sources), "source"), hiddenCount(len(hidden), all))
 	return ios.PrintTable(&t)
 }
 

@@ -282,7 +282,7 @@ func skipUserServers(ios *cli.IO, set *settings.Settings, was *lock.File) {
 	}
 	if len(left) > 0 {
 		ios.Notef("skipped %s of your own settings: %s; --all includes them",
-			cli.Counted(len(left), "server"), strings.Join(left, ", "))
+			text.Count(len(left), "server"), strings.Join(left, ", "))
 	}
 }
 
@@ -301,7 +301,7 @@ func (o *options) printDocument(ios *cli.IO, doc lockDocument) error {
 		if o.check {
 			what = "not compared"
 		}
-		fmt.Fprintf(&b, "? %s: %s %s: %s\n", u.Source, cli.Counted(u.Tools, "tool"), what, u.Reason)
+		fmt.Fprintf(&b, "? %s: %s %s: %s\n", u.Source, text.Count(u.Tools, "tool"), what, u.Reason)
 	}
 	accept := "toolreg lock"
 	if o.user {
@@ -309,15 +309,15 @@ func (o *options) printDocument(ios *cli.IO, doc lockDocument) error {
 	}
 	switch {
 	case !o.check:
-		fmt.Fprintf(&b, "%s locked in %s", cli.Counted(doc.Tools, "tool"), doc.File)
+		fmt.Fprintf(&b, "%s locked in %s", text.Count(doc.Tools, "tool"), doc.File)
 	case len(doc.Changes) == 0:
-		fmt.Fprintf(&b, "%s unchanged from %s", cli.Counted(doc.Tools, "tool"), doc.File)
+		fmt.Fprintf(&b, "%s unchanged from %s", text.Count(doc.Tools, "tool"), doc.File)
 	default:
 		fmt.Fprintf(&b, "%d of %s differ from %s; %s accepts them",
-			len(doc.Changes), cli.Counted(doc.Tools, "tool"), doc.File, accept)
+			len(doc.Changes), text.Count(doc.Tools, "tool"), doc.File, accept)
 	}
 	if o.check && not > 0 {
-		fmt.Fprintf(&b, "; %s not compared", cli.Counted(not, "tool"))
+		fmt.Fprintf(&b, "; %s not compared", text.Count(not, "tool"))
 	}
 	b.WriteByte('\n')
 	_, err := io.WriteString(ios.Out, b.String())

@@ -15,6 +15,7 @@ import (
 	"github.com/toolreg/toolreg/internal/cli/callcmd"
 	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/text"
 	"github.com/toolreg/toolreg/internal/ui/picker"
 )
 
@@ -113,7 +114,7 @@ func failures(reg *registry.Registry) string {
 	if failed == 0 {
 		return ""
 	}
-	return cli.Counted(failed, "source") + " failed; run toolreg discover for details"
+	return text.Count(failed, "source") + " failed; run toolreg discover for details"
 }
 
 // newListing lists the tools of a registry except those whose every call is

@@ -20,6 +20,7 @@ import (
 	"github.com/toolreg/toolreg/internal/engine/sources"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings/document"
+	"github.com/toolreg/toolreg/internal/text"
 	"github.com/toolreg/toolreg/internal/ui"
 )
 
@@ -288,7 +289,7 @@ func printChecked(ios *cli.IO, checked []checkedPlugin) error {
 			t.Add(c.ID, string(p.Severity), p.text)
 		}
 		if c.OK {
-			t.Add(c.ID, "ok", cli.Counted(c.Tools, "tool")+": "+c.Path)
+			t.Add(c.ID, "ok", text.Count(c.Tools, "tool")+": "+c.Path)
 		}
 	}
 	return ios.PrintResult(map[string][]checkedPlugin{"plugins": checked}, &t, "")

@@ -148,10 +148,10 @@ func lintText(doc lintDocument, tools int) string {
 		}
 		fmt.Fprintf(&b, "%s: %s\n", strings.Join(where, " "), ui.Line(f.Message))
 	}
-	fmt.Fprintf(&b, "%s: %s, %s, %s\n", cli.Counted(tools, "tool"), cli.Counted(doc.Errors, "error"),
-		cli.Counted(doc.Warnings, "warning"), cli.Counted(doc.Hints, "hint"))
+	fmt.Fprintf(&b, "%s: %s, %s, %s\n", text.Count(tools, "tool"), text.Count(doc.Errors, "error"),
+		text.Count(doc.Warnings, "warning"), text.Count(doc.Hints, "hint"))
 	if doc.Known > 0 {
-		fmt.Fprintf(&b, "%s left out, because the baseline has them\n", cli.Counted(doc.Known, "finding"))
+		fmt.Fprintf(&b, "%s left out, because the baseline has them\n", text.Count(doc.Known, "finding"))
 	}
 	return b.String()
 }

@@ -187,7 +187,7 @@ func printTable(ios *cli.IO, found []engine.Ranked, matched, searched int) error
 		ios.Notef("no matching tools; %d searched", searched)
 		return nil
 	}
-	ios.Summary("%d of %s; %d searched", len(found), cli.Counted(matched, "matching tool"), searched)
+	ios.Summary("%d of %s; %d searched", len(found), text.Count(matched, "matching tool"), searched)
 	t := ui.Table{Header: []string{"NAME", "SOURCE", "DESCRIPTION"}, Spare: []string{"SOURCE"}}
 	for _, f := range found {
 		t.Add(f.Tool.Name, f.Tool.Source, text.FirstSentence(f.Tool.Description))

@@ -19,6 +19,7 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/edit"
+	"github.com/toolreg/toolreg/internal/text"
 	"github.com/toolreg/toolreg/internal/toolscan"
 	"github.com/toolreg/toolreg/internal/ui"
 )
@@ -308,7 +309,7 @@ func disableSuspicious(ctx context.Context, e *cli.Env, file string, added []edi
 		}
 		if a.Findings[0].Severity != toolscan.High { // the most severe is first
 			e.IO.Notef("%s in what server %q says; toolreg servers check %s shows them",
-				cli.Counted(len(a.Findings), "finding"), a.Name, cli.Quote(a.Name))
+				text.Count(len(a.Findings), "finding"), a.Name, cli.Quote(a.Name))
 			continue
 		}
 		keep, err := keepSuspicious(ctx, e, a)

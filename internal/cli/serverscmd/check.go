@@ -11,6 +11,7 @@ import (
 	"github.com/toolreg/toolreg/internal/cli/complete"
 	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/text"
 	"github.com/toolreg/toolreg/internal/toolscan"
 	"github.com/toolreg/toolreg/internal/ui"
 )
@@ -113,7 +114,7 @@ func printChecked(ios *cli.IO, found engine.Checked, checked int) error {
 	for _, f := range found.Findings {
 		b.WriteString(findingText(f))
 	}
-	summary := fmt.Sprintf("%s in %s", cli.Counted(len(found.Findings), "finding"), cli.Counted(checked, "server"))
+	summary := fmt.Sprintf("%s in %s", text.Count(len(found.Findings), "finding"), text.Count(checked, "server"))
 	if n := len(found.Silenced); n > 0 {
 		summary += fmt.Sprintf("; %d accepted by check.silence", n)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/toolreg/toolreg/internal/mcpregistry"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/text"
 	"github.com/toolreg/toolreg/internal/ui"
 )
 
@@ -143,7 +144,7 @@ func search(ctx context.Context, ios *cli.IO, registries []*mcpregistry.Registry
 		if unreadable[i] > 0 {
 			ios.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "registry_entry_unreadable",
 				Message: fmt.Sprintf("registry %s: left out %s that cannot be read",
-					registries[i].URL, cli.Counted(unreadable[i], "server"))})
+					registries[i].URL, text.Count(unreadable[i], "server"))})
 		}
 		out = append(out, found[i]...)
 	}
@@ -171,7 +172,7 @@ func printFound(ios *cli.IO, found []foundServer, longest string) error {
 		}
 		t.Add(f.Name, f.Title, f.Version, joinDistinct(runs), joinDistinct(needs), f.Status, f.Registry, f.Description)
 	}
-	ios.Summary("%s", cli.Counted(len(found), "server")+"; toolreg servers add NAME adds one")
+	ios.Summary("%s", text.Count(len(found), "server")+"; toolreg servers add NAME adds one")
 	return ios.PrintTable(t)
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/engine/sources"
 	"github.com/toolreg/toolreg/internal/mcpclient"
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 func newStartCommand(e *cli.Env) *cobra.Command {
@@ -151,7 +152,7 @@ func runStop(ctx context.Context, e *cli.Env, names []string) error {
 	}
 	note := "nothing was running"
 	if out.Stopped > 0 {
-		note = "stopped " + cli.Counted(out.Stopped, "server")
+		note = "stopped " + text.Count(out.Stopped, "server")
 	}
 	e.IO.Notef("%s", note)
 	return e.IO.Report(out)

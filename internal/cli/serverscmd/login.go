@@ -23,6 +23,7 @@ import (
 	"github.com/toolreg/toolreg/internal/openapi"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/text"
 	"github.com/toolreg/toolreg/internal/ui"
 )
 
@@ -369,7 +370,7 @@ func (l *login) print(out loggedIn) error {
 		return nil
 	}
 	text := fmt.Sprintf("logged in to server %q at %s%s; it has %s",
-		out.Name, out.Issuer, ofClient(out.Client), cli.Counted(out.Tools, "tool"))
+		out.Name, out.Issuer, ofClient(out.Client), text.Count(out.Tools, "tool"))
 	if len(out.Scopes) > 0 {
 		text += "; scope " + strings.Join(out.Scopes, " ")
 	}

@@ -211,7 +211,7 @@ func printOffers(ios *cli.IO, o *listOptions, all []offer, diags []registry.Diag
 	if len(templates) == 0 {
 		return ios.PrintCounted(table, "resource")
 	}
-	ios.Summary("%s, %s", cli.Counted(len(resources), "resource"), cli.Counted(len(templates), "template"))
+	ios.Summary("%s, %s", text.Count(len(resources), "resource"), text.Count(len(templates), "template"))
 	return ios.PrintTable(table)
 }
 

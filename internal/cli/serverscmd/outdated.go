@@ -13,6 +13,7 @@ import (
 	"github.com/toolreg/toolreg/internal/mcpregistry"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/text"
 	"github.com/toolreg/toolreg/internal/ui"
 )
 
@@ -117,9 +118,9 @@ func runOutdated(ctx context.Context, e *cli.Env) error {
 		}
 	}
 	if len(t.Rows) == 0 {
-		e.IO.Notef("no newer version of %s that registries gave", cli.Counted(len(found), "server"))
+		e.IO.Notef("no newer version of %s that registries gave", text.Count(len(found), "server"))
 		return nil
 	}
-	e.IO.Summary("%s", cli.Counted(len(t.Rows), "server")+"; toolreg servers upgrade NAME upgrades one")
+	e.IO.Summary("%s", text.Count(len(t.Rows), "server")+"; toolreg servers upgrade NAME upgrades one")
 	return e.IO.PrintTable(t)
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/toolreg/toolreg/internal/openapi"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/text"
 	"github.com/toolreg/toolreg/internal/ui"
 )
 
@@ -162,14 +163,14 @@ func listedNames(reg *registry.Registry) map[[2]string]string {
 // String describes a working server in one line.
 func (t *trial) String() string {
 	if t.isAPI() {
-		return fmt.Sprintf("API %q: %s; it has %s", t.Name, ui.Line(t.Tried), cli.Counted(t.Tools, "tool"))
+		return fmt.Sprintf("API %q: %s; it has %s", t.Name, ui.Line(t.Tried), text.Count(t.Tools, "tool"))
 	}
-	about := []string{cli.Counted(t.Tools, "tool")}
+	about := []string{text.Count(t.Tools, "tool")}
 	if t.Prompts > 0 {
-		about = append(about, cli.Counted(t.Prompts, "prompt"))
+		about = append(about, text.Count(t.Prompts, "prompt"))
 	}
 	if t.Resources > 0 {
-		about = append(about, cli.Counted(t.Resources, "resource"))
+		about = append(about, text.Count(t.Resources, "resource"))
 	}
 	what := ""
 	if name, ok := jsonx.Text(jsonx.Get(t.ServerInfo, "name")); ok {

@@ -107,14 +107,14 @@ const callSchema = `{"type":"object","properties":{` +
 
 // Rest says that there are more tools than those shown, and where they come from.
 func (o Overview) Rest(more int) string {
-	return fmt.Sprintf("%s more; search and describe find them. All tools: %s.", counted(more), o.listSources())
+	return fmt.Sprintf("%s more; search and describe find them. All tools: %s.", text.Count(more, "tool"), o.listSources())
 }
 
 // searchText describes the tools that a search can find, so that a model knows
 // about tools that it does not see.
 func (o Overview) searchText() string {
 	return fmt.Sprintf("Finds tools that are not listed here. There are %s: %s. Search before you conclude that there is no tool for a task.",
-		counted(o.Tools), o.listSources())
+		text.Count(o.Tools, "tool"), o.listSources())
 }
 
 // maxListed is the maximum number of sources to name.
@@ -158,13 +158,6 @@ func (s Source) words() string {
 		return "built-in"
 	}
 	return kind
-}
-
-func counted(tools int) string {
-	if tools == 1 {
-		return "1 tool"
-	}
-	return fmt.Sprintf("%d tools", tools)
 }
 
 // Options are the options of [Declare]. Budget is the maximum number of tokens of

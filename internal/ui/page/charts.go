@@ -7,6 +7,8 @@ import (
 	"math"
 	"strings"
 	"time"
+
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 // Charts is the content of a page with statistics of calls. All texts are plain text.
@@ -71,11 +73,11 @@ func (d *charts) write() {
 		d.put("<p>%s</p>\n", d.Selection)
 	}
 	d.put("<ul class=\"numbers\">\n")
-	d.number(d.All.OK+d.All.Errors, plural(d.All.OK+d.All.Errors, "call"))
-	d.number(d.All.Errors, plural(d.All.Errors, "error"))
+	d.number(d.All.OK+d.All.Errors, text.Plural(d.All.OK+d.All.Errors, "call"))
+	d.number(d.All.Errors, text.Plural(d.All.Errors, "error"))
 	d.number(d.All.Refused, "refused")
 	d.put("<li><b>%s</b> median</li>\n<li><b>%s</b> 95th percentile</li>\n", duration(d.All.P50), duration(d.All.P95))
-	d.number(d.All.Tokens, plural(d.All.Tokens, "token")+" of results")
+	d.number(d.All.Tokens, text.Plural(d.All.Tokens, "token")+" of results")
 	d.put("</ul>\n</header>\n<main>\n")
 	if len(d.Periods) == 0 {
 		d.put("<p>No calls.</p>\n")

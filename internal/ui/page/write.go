@@ -95,9 +95,9 @@ func (d *document) write() {
 func (d *document) header() {
 	p := d.page
 	d.put("<header>\n<h1>%s</h1>\n<ul class=\"numbers\">\n", p.Title)
-	d.number(len(p.Tools), plural(len(p.Tools), "tool"))
+	d.number(len(p.Tools), text.Plural(len(p.Tools), "tool"))
 	sources := len(counts(p.Tools, func(t *Tool) string { return t.Source }))
-	d.number(sources, plural(sources, "source"))
+	d.number(sources, text.Plural(sources, "source"))
 	asked := counts(p.Tools, func(t *Tool) string { return t.Decision })["ask"]
 	d.number(asked, "ask before they run")
 	if c := cost(p.Costs, p.Format); c != nil {
@@ -105,11 +105,11 @@ func (d *document) header() {
 	}
 	if p.Lock != nil {
 		d.put("<li><a href=\"#lock\"><b>%s</b> %s from %s</a></li>\n",
-			grouped(len(p.Lock.Changes)), plural(len(p.Lock.Changes), "difference"), p.Lock.File)
+			grouped(len(p.Lock.Changes)), text.Plural(len(p.Lock.Changes), "difference"), p.Lock.File)
 	}
 	if len(p.Notices) > 0 {
 		d.put("<li><a href=\"#notices\"><b>%s</b> %s</a></li>\n",
-			grouped(len(p.Notices)), plural(len(p.Notices), "diagnostic"))
+			grouped(len(p.Notices)), text.Plural(len(p.Notices), "diagnostic"))
 	}
 	d.put("</ul>\n</header>\n")
 }
@@ -273,13 +273,6 @@ func cost(costs []Cost, format string) *Cost {
 		return &costs[i]
 	}
 	return nil
-}
-
-func plural(n int, noun string) string {
-	if n == 1 {
-		return noun
-	}
-	return noun + "s"
 }
 
 func grouped(n int) string {

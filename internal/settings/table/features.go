@@ -6,7 +6,8 @@ const (
 	defaultShellTimeout    = "120s"
 	defaultShellMaxTimeout = "1h"
 	defaultFetchTimeout    = "30s"
-	defaultBanned          = `["sudo","su","doas","pkexec","rm","mkfs","fdisk","parted","dd","shutdown","reboot","halt","poweroff"]`
+	defaultBanned          = `["sudo","su","doas","pkexec","rm","mkfs","fdisk","parted","dd","shutdown","reboot","halt","poweroff",` +
+		`"systemctl reboot","systemctl halt","systemctl poweroff"]`
 )
 
 func featureRows() []Row {

@@ -38,7 +38,11 @@ func newOffering(t *testing.T, name string, uris ...string) string {
 			server.AddResource(&mcp.Resource{URI: uri, Name: name}, read)
 		}
 	}
-	for _, prompt := range map[bool][]string{true: {"review", "b__review"}, false: {"review"}}[name == "a"] {
+	prompts := []string{"review"}
+	if name == "a" { // which wants the name that is kept for b
+		prompts = append(prompts, "b__review")
+	}
+	for _, prompt := range prompts {
 		server.AddPrompt(&mcp.Prompt{Name: prompt}, func(context.Context, *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
 			return &mcp.GetPromptResult{Description: name + " " + prompt, Messages: []*mcp.PromptMessage{}}, nil
 		})
@@ -198,7 +202,7 @@ func TestResourcesStayWithTheirServer(t *testing.T) {
 				t.Errorf("%d: %s is read from %q, want %q", i, uri, got, want)
 			}
 		}
-		if r, err := c.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: "review"}); tt.b == good && (err != nil || r.Description != "b") || tt.b != good && err == nil {
+		if r, err := c.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: "review"}); tt.b == good && (err != nil || r.Description != "b review") || tt.b != good && err == nil {
 			t.Errorf("%d: the prompt: %v, %v", i, r, err)
 		}
 	}

@@ -33,8 +33,8 @@ tools that cannot be called.
 With the setting cache.discovery a cached source is not run; its age is shown, and
 --refresh runs it. --cached runs nothing and reports what is missing.
 
-In a pipe each source is one line: name, state, tools, milliseconds, error and the age
-of the cached list, separated by tabs.
+In a pipe each source is one line: name, state, tools, milliseconds, error and the
+age of the cached list, separated by tabs.
 
 Exit codes: 0, 2, 3 (no such server), 8 (a server that is named failed or, with
 --strict, any source failed or has a tool that cannot be called).`,

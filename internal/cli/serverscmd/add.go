@@ -41,8 +41,8 @@ file, your own by default.
 
 A NAME with a slash, such as io.github.owner/server, names a server in a registry
 (see servers find). A file server.json, or a bundle (a file or address that ends with
-.mcpb), is added in the same way. The entry is named by the part behind the slash, and
-runs exactly the version that is shown before you are asked. A form asks for the
+.mcpb), is added in the same way. The entry is named by the part behind the slash,
+and runs exactly the version that is shown before you are asked. A form asks for the
 values that the server needs, or --set gives them; without a terminal, --yes agrees.
 A value is literal text unless it is env:NAME, file:PATH, cmd:COMMAND or $NAME as a
 whole. Any other secret is kept in a file that only you can read.

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -297,6 +298,28 @@ func (h *HTTP) SessionID() string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.session
+}
+
+// hasLost reports whether a refusal means that the server has been replaced since the handshake by one that speaks
+// other revisions, or keeps sessions; or, in an answer with a status of success or over SSE, that it does not have
+// the session any more. h may be nil.
+func (h *HTTP) hasLost(err error) bool {
+	const serverError, sessionNotFound = -32000, -32001 // SDKs use these codes
+	failed, isFailed := errors.AsType[*HTTPError](err)
+	refused, ok := errors.AsType[*jsonrpc.Error](err)
+	switch {
+	case h == nil:
+		return false
+	case isFailed && failed.Status == http.StatusBadRequest:
+		return ok && refused.Code == mcp.CodeUnsupportedProtocolVersion ||
+			regexp.MustCompile(`(?i)unsupported protocol version|mcp-session-id|(no valid|missing) session id`).MatchString(failed.said)
+	case isFailed || !ok || !h.inSession():
+		return false
+	case refused.Code != serverError && refused.Code != sessionNotFound && refused.Code != jsonrpc.CodeInvalidRequest:
+		return false
+	}
+	return namesLostSession(refused.Message) ||
+		regexp.MustCompile(`(?i)\bserver not initialized\b`).MatchString(refused.Message)
 }
 
 // inSession reports whether the server keeps a session for the connection.

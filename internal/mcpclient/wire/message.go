@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -125,6 +126,25 @@ type badMessageError struct {
 }
 
 func (e *badMessageError) Error() string { return fmt.Sprintf("malformed message: %s", e.reason) }
+
+// maxID is how close to an end of its message an id has to be for idOfLong, in bytes.
+const maxID = 100
+
+// idOfLong returns the id of an answer of which the middle is unknown, if it is the first
+// or the last of its members but "jsonrpc"; otherwise an invalid id.
+func idOfLong(head, tail []byte) jsonrpc.ID {
+	const version, id = `"jsonrpc"\s*:\s*"2.0"\s*`, `"id"\s*:\s*(\d+(?:\.0)?|"[^"\\]*")\s*`
+	found := regexp.MustCompile(`^\s*\{\s*(?:` + version + `,\s*)?` + id + `,`).
+		FindSubmatch(head[:min(len(head), maxID)])
+	if found == nil {
+		found = regexp.MustCompile(`,\s*` + id + `(?:,\s*` + version + `)?\}\s*$`).
+			FindSubmatch(tail[max(0, len(tail)-maxID):])
+	}
+	if found == nil {
+		return jsonrpc.ID{}
+	}
+	return messageID(found[1])
+}
 
 // invalidMessage returns the error for what is meant as a message, but is not JSON.
 func invalidMessage(data []byte) *badMessageError {

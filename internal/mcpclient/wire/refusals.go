@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
-	"github.com/modelcontextprotocol/go-sdk/mcp"
+
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/text"
 	"github.com/toolreg/toolreg/internal/webaddr"
@@ -64,28 +64,6 @@ const sessionHeader = "Mcp-Session-Id"
 // one which keeps something else in sessions would hardly use.
 func namesLostSession(said string) bool {
 	return regexp.MustCompile(`(?i)\b(no such|no valid|unknown|invalid|expired|unknown or expired|invalid or expired) (mcp )?session( id)?\b|\bsession( id)? (not found|(has )?expired|(is )?(unknown|invalid)|does not exist)`).MatchString(said)
-}
-
-// hasLost reports whether a refusal means that the server has been replaced since the handshake by one that speaks
-// other revisions, or keeps sessions; or, in an answer with a status of success or over SSE, that it does not have
-// the session any more. h may be nil.
-func (h *HTTP) hasLost(err error) bool {
-	const serverError, sessionNotFound = -32000, -32001 // SDKs use these codes
-	failed, isFailed := errors.AsType[*HTTPError](err)
-	refused, ok := errors.AsType[*jsonrpc.Error](err)
-	switch {
-	case h == nil:
-		return false
-	case isFailed && failed.Status == http.StatusBadRequest:
-		return ok && refused.Code == mcp.CodeUnsupportedProtocolVersion ||
-			regexp.MustCompile(`(?i)unsupported protocol version|mcp-session-id|(no valid|missing) session id`).MatchString(failed.said)
-	case isFailed || !ok || !h.inSession():
-		return false
-	case refused.Code != serverError && refused.Code != sessionNotFound && refused.Code != jsonrpc.CodeInvalidRequest:
-		return false
-	}
-	return namesLostSession(refused.Message) ||
-		regexp.MustCompile(`(?i)\bserver not initialized\b`).MatchString(refused.Message)
 }
 
 // IsBusy reports whether the server refuses the request for now.

@@ -9,7 +9,6 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"regexp"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -248,25 +247,6 @@ func (l *lineReader) skipLong(head, part []byte, total int, most Limit) error {
 	}
 	return &badMessageError{answer: true, id: idOfLong(head, tail), reason: "too long",
 		long: true, cause: most.Exceeded("message")}
-}
-
-// maxID is how close to an end of its message an id has to be for idOfLong, in bytes.
-const maxID = 100
-
-// idOfLong returns the id of an answer of which the middle is unknown, if it is the first
-// or the last of its members but "jsonrpc"; otherwise an invalid id.
-func idOfLong(head, tail []byte) jsonrpc.ID {
-	const version, id = `"jsonrpc"\s*:\s*"2.0"\s*`, `"id"\s*:\s*(\d+(?:\.0)?|"[^"\\]*")\s*`
-	found := regexp.MustCompile(`^\s*\{\s*(?:` + version + `,\s*)?` + id + `,`).
-		FindSubmatch(head[:min(len(head), maxID)])
-	if found == nil {
-		found = regexp.MustCompile(`,\s*` + id + `(?:,\s*` + version + `)?\}\s*$`).
-			FindSubmatch(tail[max(0, len(tail)-maxID):])
-	}
-	if found == nil {
-		return jsonrpc.ID{}
-	}
-	return messageID(found[1])
 }
 
 func (l *lineReader) skip(line []byte) error {

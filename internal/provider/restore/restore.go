@@ -81,6 +81,17 @@ func (r *restorer) enter(s *jsonx.Value, depth int) *jsonx.Value {
 	return s
 }
 
+// parts calls f with each item or member of v and the schema for it.
+func (r *restorer) parts(s, v *jsonx.Value, f func(s, v *jsonx.Value)) {
+	within := r.alternativesOf(v)
+	for i, item := range v.Items {
+		f(within(s, 0, func(s *jsonx.Value) *jsonx.Value { return itemSchema(s, i) }), item)
+	}
+	for _, m := range v.Members {
+		f(within(s, 0, func(s *jsonx.Value) *jsonx.Value { return r.member(s, m.Name) }), m.Value)
+	}
+}
+
 // itemSchema returns the schema of the item at an index of a list.
 func itemSchema(s *jsonx.Value, i int) *jsonx.Value {
 	if places := s.Get("prefixItems"); places != nil && i < len(places.Items) {
@@ -89,86 +100,99 @@ func itemSchema(s *jsonx.Value, i int) *jsonx.Value {
 	return s.Get("items")
 }
 
-// Optional removes the nulls that strict declarations require for absent
-// params, unless the tool's own schema allows null there. Like [Values] it
-// changes nothing else.
-func Optional(schema, params json.RawMessage) json.RawMessage {
-	return restore(schema, params, (*restorer).optional)
-}
-
-// optional removes nulls from v and everything in it.
-func (r *restorer) optional(s, v *jsonx.Value) {
-	if v.Is(jsonx.Object) {
-		r.dropNulls(s, v)
-	}
-	r.parts(s, v, r.optional)
-}
-
-// dropNulls removes members that are null if the schema allows them to be absent,
-// but not to be null.
-func (r *restorer) dropNulls(s, v *jsonx.Value) {
-	drop := map[string]bool{}
-	for _, m := range v.Members {
-		if m.Value.Is(jsonx.Null) {
-			verdict := r.null(s, v, m.Name, 0)
-			drop[m.Name] = verdict.refused && !verdict.required
-		}
-	}
-	v.Members = slices.DeleteFunc(v.Members, func(m jsonx.Member) bool {
-		r.changed = r.changed || drop[m.Name]
-		return drop[m.Name]
-	})
-}
-
-// verdict is the result of checking a member that is null against the schema of its
-// object.
-type verdict struct {
-	refused, allowed bool // if both are false, the schema does not describe the member
-	required         bool
-}
-
-// null returns the verdict of a schema for the object v about its member name,
-// which is null.
-func (r *restorer) null(s, v *jsonx.Value, name string, depth int) (out verdict) {
-	if s = r.enter(s, depth); s == nil {
-		return out
-	}
+// member returns the schema that the keywords of s have for a member, or nil.
+func (r *restorer) member(s *jsonx.Value, name string) *jsonx.Value {
 	if sub := r.refs.Get(s.Get("properties"), name); sub != nil {
-		out.allowed = r.takesNull(sub, 0)
-		out.refused = !out.allowed
+		return sub
 	}
-	out.required = schema.Required(s)[name]
-	both := func(more verdict) {
-		out = verdict{out.refused || more.refused, out.allowed || more.allowed, out.required || more.required}
+	patterns := s.Get("patternProperties")
+	if !patterns.Is(jsonx.Object) {
+		return s.Get("additionalProperties")
 	}
-	for _, part := range s.Get("allOf").Elements() {
-		both(r.null(part, v, name, depth+1))
-	}
-	for _, keyword := range []string{"anyOf", "oneOf"} {
-		if list := s.Get(keyword); list != nil {
-			both(r.nullIn(list.Items, v, name, depth))
+	var all []*jsonx.Value
+	for _, m := range patterns.Members {
+		re, known := r.patterns[m.Name]
+		if !known {
+			re = schema.Pattern(m.Name)
+			r.patterns[m.Name] = re
+		}
+		if re == nil || !r.spend(len(m.Name)) { // whether it applies is not known
+			return nil
+		}
+		if re.MatchString(name) {
+			all = append(all, m.Value)
 		}
 	}
-	return out
+	switch len(all) {
+	case 0:
+		return s.Get("additionalProperties")
+	case 1:
+		return all[0]
+	}
+	return jsonx.NewObject(jsonx.NewMember("allOf", jsonx.NewArray(all...)))
 }
 
-// nullIn is like null, for alternatives. A member that is described only by
-// alternatives that are not possible is not allowed.
-func (r *restorer) nullIn(list []*jsonx.Value, v *jsonx.Value, name string, depth int) (out verdict) {
-	out.required = true
-	possible, other := false, false
-	for _, branch := range list {
-		one := r.null(branch, v, name, depth+1)
-		if r.possible(branch, v, depth) {
-			possible = true
-			out = verdict{out.refused || one.refused, out.allowed || one.allowed, out.required && one.required}
-		} else {
-			other = other || one.refused || one.allowed
+// describing returns a schema for a part of the values of s, which part finds in the keywords of
+// one schema: it combines what all schemas that apply to the value say. nil allows anything.
+type describing func(s *jsonx.Value, depth int, part func(s *jsonx.Value) *jsonx.Value) *jsonx.Value
+
+// alternativesOf returns a function for the parts of v. Of several alternatives only those count
+// that may describe v, if there are any: null says nothing about the members of an object. This
+// is decided once for all parts of v.
+func (r *restorer) alternativesOf(v *jsonx.Value) describing {
+	decided := map[*jsonx.Value]bool{}
+	impossible := func(branch *jsonx.Value, depth int) bool {
+		possible, known := decided[branch]
+		if !known {
+			possible = r.possible(branch, v, depth)
+			decided[branch] = possible
 		}
+		return !possible
 	}
-	out.refused = (out.refused || other) && !out.allowed
-	out.required = out.required && possible
-	return out
+	var within describing
+	within = func(s *jsonx.Value, depth int, part func(s *jsonx.Value) *jsonx.Value) *jsonx.Value {
+		if s = r.enter(s, depth); s == nil {
+			return nil
+		}
+		var all []*jsonx.Value
+		if sub := part(s); sub != nil {
+			all = append(all, sub)
+		}
+		for _, keyword := range []string{"allOf", "anyOf", "oneOf"} {
+			list := s.Get(keyword)
+			if list == nil {
+				continue
+			}
+			var parts, others []*jsonx.Value
+			for _, branch := range list.Items {
+				sub := within(branch, depth+1, part)
+				if sub == nil {
+					sub = jsonx.NewBool(true)
+				}
+				if keyword != "allOf" && impossible(branch, depth) {
+					others = append(others, sub)
+				} else {
+					parts = append(parts, sub)
+				}
+			}
+			if keyword == "allOf" {
+				all = append(all, parts...)
+				continue
+			}
+			if parts == nil {
+				parts = others
+			}
+			all = append(all, jsonx.NewObject(jsonx.NewMember("anyOf", jsonx.NewArray(parts...))))
+		}
+		switch len(all) {
+		case 0:
+			return nil
+		case 1:
+			return all[0]
+		}
+		return jsonx.NewObject(jsonx.NewMember("allOf", jsonx.NewArray(all...)))
+	}
+	return within
 }
 
 // possible reports whether an alternative may describe v, a list or an object: it allows the type,
@@ -222,6 +246,20 @@ func (r *restorer) names(s, v *jsonx.Value) bool {
 	}
 	enum := s.Get("enum")
 	return !enum.Is(jsonx.Array) || r.declared(enum)[gemini.String(v)] != nil
+}
+
+// declared maps the strings with which an enum is declared to its values. The map is created once for each
+// enum.
+func (r *restorer) declared(enum *jsonx.Value) map[string]*jsonx.Value {
+	if known, ok := r.byString[enum]; ok {
+		return known
+	}
+	values := make(map[string]*jsonx.Value, len(enum.Items))
+	for _, e := range enum.Items {
+		values[gemini.String(e)] = e
+	}
+	r.byString[enum] = values
+	return values
 }
 
 // maxNesting limits the nesting of schemas for one position.

@@ -129,7 +129,7 @@ func (c *Command) names(command string) Certainty {
 		return unknown
 	}
 	t := tableOf(programName(c.words[0].text))
-	rest := restNamed(t.named(want[1:]), t.splitCluster(c.words[1:]))
+	rest := restNamed(t.named(want[1:]), c.words[1:])
 	if rest == No && t != nil && t.has("aliases") && t.mayBeAlias(c.words[1:]) {
 		rest = Maybe
 	}

@@ -141,6 +141,7 @@ func TestDenyKnowsOtherNames(t *testing.T) {
 		{"pip install", "python3 -I -m pip install x", "python3 -I -m pip list"},
 		{"pip install", "python3 -Im pip install x", "python3 -Im pip list"},
 		{"pip install", "python3 -mpip install x", "python3 -mpip list"},
+		{"pip install", "python3 -I -mpip install x", "python3 -I x.py install"},
 		{"pip install", "python3 -W ignore -X dev -mpip install x", "python3 -W -mpip install.py"},
 		{"python3 -m pip", "python3 -BImpip install x", "python3 -BI pip"},
 	} {

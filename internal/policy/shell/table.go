@@ -238,7 +238,7 @@ func (t *table) optionName(name string) string {
 	for ; t != nil; t = t.parent {
 		name = t.spelled(name)
 		of, ok := t.names[name]
-		if !ok && len(name) > 3 {
+		if !ok && len(name) > 2 && name[:2] == "--" {
 			for full, other := range t.names {
 				if strings.HasPrefix(full, name) {
 					of = max(of, other)
@@ -246,8 +246,7 @@ func (t *table) optionName(name string) string {
 			}
 		}
 		if of != "" {
-			name = of
-			break
+			return strings.TrimLeft(of, "-")
 		}
 	}
 	return strings.TrimLeft(name, "-")

@@ -56,7 +56,10 @@ func Paths(key string) ([][]string, error) {
 func known(x *table.Index, key string) (*table.Row, [][]string, error) {
 	row, paths := assigned(x, key)
 	if row == nil || row.Foreign {
-		return nil, nil, &table.UnknownKeyError{Key: key, Near: nearKeys(x, key), Group: x.Names(key)}
+		if x.IsGroup(key) {
+			return nil, nil, &table.UnknownKeyError{Key: key, Group: x.Names(key)}
+		}
+		return nil, nil, &table.UnknownKeyError{Key: key, Near: nearKeys(x, key)}
 	}
 	return row, paths, nil
 }
@@ -131,11 +134,8 @@ func partOf(row *table.Row, rest string) (part *table.Row, names []string) {
 	return nil, nil
 }
 
-// nearKeys returns similar keys or, if the key is a group, the keys in it.
+// nearKeys returns similar keys.
 func nearKeys(x *table.Index, key string) []string {
-	if x.IsGroup(key) {
-		return slices.DeleteFunc(x.Keys(), func(k string) bool { return k != key && !strings.HasPrefix(k, key+".") })
-	}
 	var near []string
 	for i := range x.Rows { // mcpServers.NAME.comand
 		rest, ok := strings.CutPrefix(key, x.Rows[i].Name+".")

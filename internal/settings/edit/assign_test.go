@@ -47,7 +47,7 @@ func TestAssignParsesWordsByType(t *testing.T) {
 		{"context.channel", []string{"mail"}, "context/channel", `"mail"`},
 		{"toolOptions.read_*.timeout", []string{"1s"}, "toolOptions/read_*/timeout", `"1s"`},
 		{"aprovalMode", []string{"plan"}, "", `unknown setting "aprovalMode"; did you mean "approvalMode"?`},
-		{"policy.defaults", []string{"ask"}, "", `unknown setting "policy.defaults"; did you mean "policy.defaults.command"?`},
+		{"policy.defaults", []string{"ask"}, "", `"policy.defaults" is a group; name one of its settings: command, network, other, read, write`},
 		{"vimMode", []string{"true"}, "", `unknown setting "vimMode"`},
 		{"", []string{"x"}, "", "unknown setting"},
 	}

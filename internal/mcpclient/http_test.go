@@ -499,6 +499,21 @@ func forgotten() map[string]refusal {
 	}
 }
 
+// forgetsFirst answers the first request of a method as a server that has forgotten the session, and counts all.
+func forgetsFirst(method string, how refusal, asked *atomic.Int32) func(http.Handler) http.Handler {
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			request, _ := io.ReadAll(r.Body)
+			r.Body = io.NopCloser(strings.NewReader(string(request)))
+			if strings.Contains(string(request), `"`+method+`"`) && asked.Add(1) == 1 {
+				forgets(w, how, request)
+				return
+			}
+			next.ServeHTTP(w, r)
+		})
+	}
+}
+
 // forgets answers that the session is unknown.
 func forgets(w http.ResponseWriter, how refusal, request []byte) {
 	if strings.HasPrefix(how.body, "{") {
@@ -529,20 +544,10 @@ func TestLostSessionOfEveryRequest(t *testing.T) {
 		},
 	}
 	for method, request := range requests {
-		for name, body := range forgotten() {
+		for name, how := range forgotten() {
 			t.Run(method+" "+name, func(t *testing.T) {
 				var asked atomic.Int32
-				web := serve(t, func(next http.Handler) http.Handler {
-					return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-						request, _ := io.ReadAll(r.Body)
-						r.Body = io.NopCloser(strings.NewReader(string(request)))
-						if strings.Contains(string(request), `"`+method+`"`) && asked.Add(1) == 1 {
-							forgets(w, body, request)
-							return
-						}
-						next.ServeHTTP(w, r)
-					})
-				}, "--protocol", "2025-11-25", "--offers")
+				web := serve(t, forgetsFirst(method, how, &asked), "--protocol", "2025-11-25", "--offers")
 				if err := request(t.Context(), source(t, httpServer(web.URL))); err != nil || asked.Load() != 2 {
 					t.Errorf("%v, asked %d times", err, asked.Load())
 				}
@@ -565,17 +570,7 @@ func TestReplacedServer(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var asked atomic.Int32
-			web := serve(t, func(next http.Handler) http.Handler {
-				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-					request, _ := io.ReadAll(r.Body)
-					r.Body = io.NopCloser(strings.NewReader(string(request)))
-					if strings.Contains(string(request), `"tools/call"`) && asked.Add(1) == 1 {
-						forgets(w, tt.how, request)
-						return
-					}
-					next.ServeHTTP(w, r)
-				})
-			})
+			web := serve(t, forgetsFirst("tools/call", tt.how, &asked))
 			tools, _ := discovered(t, source(t, httpServer(web.URL)))
 			if r := run(t, tools, "echo", `{"text":"x"}`); asked.Load() != tt.asked || r.IsError != (tt.asked == 1) {
 				t.Errorf("asked %d times, %+v", asked.Load(), r)
@@ -592,17 +587,7 @@ func TestLostSessionOverSSE(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			var asked atomic.Int32
-			web := serve(t, func(next http.Handler) http.Handler {
-				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-					request, _ := io.ReadAll(r.Body)
-					r.Body = io.NopCloser(strings.NewReader(string(request)))
-					if strings.Contains(string(request), `"tools/call"`) && asked.Add(1) == 1 {
-						forgets(w, how, request)
-						return
-					}
-					next.ServeHTTP(w, r)
-				})
-			}, "--sse", "--protocol", "2024-11-05")
+			web := serve(t, forgetsFirst("tools/call", how, &asked), "--sse", "--protocol", "2024-11-05")
 			tools, _ := discovered(t, source(t, settings.Server{Name: "test", Type: "sse", URL: web.URL, ConnectTimeout: 20 * time.Second}))
 			if r := run(t, tools, "echo", `{"text":"x"}`); r.Text() != "x" || asked.Load() != 2 {
 				t.Errorf("%+v, asked %d times", r, asked.Load())

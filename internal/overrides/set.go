@@ -42,6 +42,12 @@ func New(set *settings.Settings, evaluator []string) *Set {
 // Has reports whether there is an override with that name.
 func (s *Set) Has(name string) bool { return s.named[name] != nil }
 
+// IsOwn reports whether there is an override with that name that is not of a project.
+func (s *Set) IsOwn(name string) bool {
+	o := s.named[name]
+	return o != nil && o.named.Origin.Scope != settings.ScopeProject
+}
+
 // NewName returns the name that an override gives its tool, or "" if it does not
 // rename it.
 func (s *Set) NewName(name string) string {

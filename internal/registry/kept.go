@@ -83,6 +83,9 @@ func (b *builder) qualifyKept(t *Tool, o Owner) {
 	}
 	t.Lent = false
 	b.passed[plain] = true
+	if o.Foreign {
+		t.ousted = plain
+	}
 	b.qualify(t, nil, t.Qualified())
 	if o.Server != "" && t.Name != plain {
 		b.diagnose(SeverityInfo, CodeNameKept, t.Source, t.Name,

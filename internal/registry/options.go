@@ -74,6 +74,8 @@ type finding struct {
 type Overrides interface {
 	// Has reports whether there is an override with this key.
 	Has(name string) bool
+	// IsOwn reports whether there is one that is not of a project.
+	IsOwn(name string) bool
 	// NewName returns the name that the override with this key gives its tool, or "".
 	NewName(name string) string
 	// IsProjects reports whether a project's settings give the tool that name.
@@ -104,6 +106,8 @@ type Owner struct {
 	// Lent says that only the lock file of a project that is not trusted gives the name to
 	// Server, and Other that something the person trusts gives it to another server.
 	Lent, Other bool
+	// Foreign says that Server is none of the person's own, or has the name by Lent alone.
+	Foreign bool
 }
 
 // KeptName is a name that is kept for a server.

@@ -150,6 +150,9 @@ func (b *builder) conflict(t, old *Tool) {
 		b.diagnose(SeverityWarning, "name_taken", t.Source, t.Name,
 			fmt.Sprintf("tool %q is left out: the host provides a tool of this name", t.Name), "")
 	case t.OfServer():
+		if old.OfProject && !t.OfProject {
+			t.ousted = t.Name
+		}
 		b.qualify(t, old, t.Qualified())
 	case t.Source == SourceCommand && b.opts.Conflicts == ConflictQualify:
 		b.qualify(t, old, ValidName(qualifiedPrefix+t.Name))
@@ -259,8 +262,8 @@ func (b *builder) isUnsettled(t *Tool) bool {
 	if !b.partial || !t.OfServer() || b.opts.Overrides == nil || !b.opts.Overrides.Has(t.Name) {
 		return false
 	}
-	_, taken := b.owner(t)
-	return !taken
+	old, taken := b.owner(t)
+	return !taken || old.OfProject
 }
 
 // withdraw removes the tools that overrides or Options.Outside hide, and those that only pages of

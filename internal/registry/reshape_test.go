@@ -20,6 +20,8 @@ type changes map[string]change
 
 func (c changes) Has(name string) bool { _, ok := c[name]; return ok }
 
+func (c changes) IsOwn(name string) bool { return c.Has(name) }
+
 func (c changes) NewName(name string) string { return c[name].name }
 
 func (c changes) IsProjects(string) bool { return false }

@@ -5,15 +5,20 @@ import (
 	"slices"
 )
 
-// overrides returns the keys of the overrides that apply to a registered tool.
-// other reports whether a further name of it belongs to another tool.
-func (b *builder) overrides(t *Tool, other func(name string) bool) []string {
+// overrides returns the keys of the overrides that apply to a registered tool. "server__tool" means
+// the server's tool even if a tool that is not a server's has that name.
+func (b *builder) overrides(t *Tool) []string {
 	var out []string
 	t.eachName(t.Name, func(name string) {
-		if b.opts.Overrides.Has(name) && (name == t.Name || !other(name)) && !slices.Contains(out, name) {
+		holder := b.reg.names[name]
+		free := name == t.Name || holder == nil || t.OfServer() && !holder.OfServer()
+		if free && b.opts.Overrides.Has(name) && !slices.Contains(out, name) {
 			out = append(out, name)
 		}
 	})
+	if b.opts.Overrides.IsOwn(t.ousted) {
+		out = append(out, t.ousted)
+	}
 	return out
 }
 
@@ -29,22 +34,20 @@ func (b *builder) reshaped(ctx context.Context) *builder {
 	next.reg.hidden, next.reg.diagnostics, next.reg.reports = b.reg.hidden, b.reg.diagnostics, b.reg.reports
 	next.reg.misfits = b.reg.misfits
 	next.again, next.given, next.passed, next.failed = true, b.given, b.passed, b.failed
-	taken := func(name string) bool { return b.reg.names[name] != nil }
 	for _, first := range b.reg.tools {
 		for _, t := range b.versionsOf(first) {
-			next.registerShaped(t, b.shape(ctx, t, taken))
+			next.registerShaped(t, b.shape(ctx, t))
 		}
 	}
 	return next
 }
 
-// shape returns a tool as changed by its override; taken reports which names belong to
-// tools.
-func (b *builder) shape(ctx context.Context, t *Tool, taken func(name string) bool) *Tool {
+// shape returns a tool as changed by its override.
+func (b *builder) shape(ctx context.Context, t *Tool) *Tool {
 	if b.opts.Overrides == nil {
 		return t
 	}
-	names := b.overrides(t, taken)
+	names := b.overrides(t)
 	if len(names) == 0 {
 		return t
 	}

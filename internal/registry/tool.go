@@ -109,6 +109,10 @@ type Standing struct {
 	// command of the person's, so that what she allows by name does not reach the tool.
 	OfProject, Replaces bool
 
+	// ousted is the plain name of a server's tool that only the project gives to another, so that
+	// overrides of the name still are about this tool; "" if there is none.
+	ousted string
+
 	// given is the name that the source gave the tool.
 	given string
 	// maybe has the names that overrides may give the tool, and mayKeep those of them that are

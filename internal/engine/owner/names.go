@@ -189,10 +189,10 @@ func (n *Names) keptFor(name string) string {
 
 func (n *Names) owner(name string) registry.Owner {
 	if server := n.keptFor(name); server != "" {
-		return registry.Owner{Kept: true, Server: server}
+		return registry.Owner{Kept: true, Server: server, Foreign: n.isForeign(server)}
 	}
 	if n.set.ServerNames == qualified || n.blind {
-		return registry.Owner{Kept: true}
+		return registry.Owner{Kept: true, Foreign: n.blind}
 	}
 	h := n.first(n.held[name])
 	if server := n.locked[name]; server != "" {
@@ -200,12 +200,18 @@ func (n *Names) owner(name string) registry.Owner {
 		if own == "" && h != nil {
 			own = h.Server
 		}
-		return registry.Owner{Kept: true, Server: server, Lent: own != server, Other: own != "" && own != server}
+		return registry.Owner{Kept: true, Server: server, Lent: own != server, Other: own != "" && own != server,
+			Foreign: own != server || n.isForeign(server)}
 	}
 	if h != nil {
-		return registry.Owner{Kept: true, Server: h.Server, Unsure: h.Unsure && !n.hasLock}
+		return registry.Owner{Kept: true, Server: h.Server, Unsure: h.Unsure && !n.hasLock, Foreign: n.isForeign(h.Server)}
 	}
 	return registry.Owner{Unsure: !n.hasLock}
+}
+
+func (n *Names) isForeign(server string) bool {
+	entry := n.set.Entry(server)
+	return entry == nil || entry.Origin.Scope == settings.ScopeProject
 }
 
 // Kept implements [registry.Names].

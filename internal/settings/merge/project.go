@@ -190,6 +190,10 @@ func (m *Merged) stepsOnHidden(composites *jsonx.Value, place func(line int32) s
 			continue
 		}
 		for _, c := range composites.Members {
+			if script := c.Value.Get("script"); script != nil {
+				out = append(out, fmt.Sprintf("%s: composites.%s is a script, which can call %s, which the override of %s hides",
+					place(script.Line), document.Printable(c.Name), document.Printable(n.Name), n.Origin))
+			}
 			for _, step := range c.Value.Get("steps").Elements() {
 				if tool := step.Get("tool").Text(); sameTool(tool, n.Name) {
 					out = append(out,

@@ -249,10 +249,10 @@ func filterRows() []Row {
 		{Name: "permissions.shell", Shapes: true, Type: Bool, Default: "true", Doc: "Register tools that need a shell.", Loosens: whenTrue},
 		{Name: "permissions.database", Shapes: true, Type: Bool, Default: "true", Doc: "Register tools that need a database.", Loosens: whenTrue},
 		{Name: "conflicts.discovered", Type: Choice, Choices: []string{"overwrite", "reject", "qualify"}, Default: `"overwrite"`,
-			Doc: "What happens to a discovered tool whose name is already taken.", Loosens: whenText("overwrite")},
+			Doc: "What happens to a discovered tool whose name is already taken.", Loosens: always},
 		{Name: "names.servers", Type: Choice, Choices: []string{"first", "qualified"}, Default: `"first"`,
 			Doc:     "Names of servers' tools: the server that had a name first has it without its own name, or every tool is server__tool.",
-			Loosens: whenText("first")},
+			Loosens: always},
 		{
 			Name: "context", Type: RawNamed, Merge: ByName,
 			Doc:     "Facts for plugin factories and conditions: channel, sandboxed, agentId, sessionKey and your own. Each sessionKey has its own todo list; agentId identifies who writes to it.",

@@ -6,7 +6,6 @@
 package form
 
 import (
-	"bytes"
 	"encoding/json"
 	"regexp"
 
@@ -77,22 +76,18 @@ type Form struct {
 // Encode returns the content of an answer: the values by the names of fields,
 // in the form's order. Fields without a value are omitted.
 func (f *Form) Encode(values map[string]json.RawMessage) json.RawMessage {
-	var b bytes.Buffer
-	b.WriteByte('{')
+	out := []byte("{")
 	for _, field := range f.Fields {
 		value := values[field.Name]
 		if value == nil {
 			continue
 		}
-		if b.Len() > 1 {
-			b.WriteByte(',')
+		if len(out) > 1 {
+			out = append(out, ',')
 		}
-		b.WriteString(jsonx.Quote(field.Name))
-		b.WriteByte(':')
-		b.Write(value)
+		out = append(append(jsonx.AppendQuote(out, field.Name), ':'), value...)
 	}
-	b.WriteByte('}')
-	return b.Bytes()
+	return append(out, '}')
 }
 
 // Label returns the field's title followed by its name, or only the name.

@@ -59,6 +59,7 @@ func TestAnswers(t *testing.T) {
 		{enum, "green", `"Green"`, ""},
 		{enum, "3", `"3"`, ""},
 		{enum, "1", "", "not one of the choices"}, // a value looks like a number
+		{`{"type":["string","null"],"enum":["a",null]}`, "2", "", "not one of the choices"},
 		{titled, "green", `"g"`, ""},
 		{titled, "2", `"g"`, ""},
 		{titled, "3", "", "not one of the choices"},
@@ -117,6 +118,7 @@ func TestUnsupportedFormsAreRejected(t *testing.T) {
 		{one(`{"type":"string","enum":[` + many(maxOptions+1, `"o%d"`) + `]}`), "201 choices, but the limit is 200"},
 		{`{"type":"object","properties":{` + many(10_000, `"f%d":{}`) + `}}`, "10000 fields, but the limit is 100"},
 		{`{"type":"object","properties":{"a":{"type":"string"},"a":{"type":"boolean"}}}`, `repeats "a"`},
+		{one(`{"type":"string","oneOf":[{"const":"x","title":"X","title":"Y"}]}`), `repeats "title"`},
 		{`{"type":"array"}`, "must have type object"},
 		{`[]`, "is not an object"},
 		{`{`, "is not valid JSON"},

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/schema"
@@ -17,72 +18,109 @@ func Parse(schema json.RawMessage) (*Form, error) {
 	if len(schema) > maxSchema {
 		return nil, fmt.Errorf("its schema has %d bytes, but the limit is %d", len(schema), maxSchema)
 	}
-	whole, err := jsonx.Parse(schema, jsonx.Options{})
+	root, err := jsonx.Parse(schema, jsonx.Options{})
 	if err != nil {
 		return nil, errors.New("its schema is not valid JSON")
 	}
-	if err := checkFlat(whole, 0); err != nil {
+	if key, twice := jsonx.DuplicateKey(schema); twice { // the server might read another value than the one that is shown
+		return nil, fmt.Errorf("its schema repeats %q", text.Clip(key, maxTitle))
+	}
+	if err := checkFlat(root, 0); err != nil {
 		return nil, err
 	}
-	root, err := members(schema)
-	if err != nil {
-		return nil, fmt.Errorf("its schema %w", err)
+	if !root.Is(jsonx.Object) {
+		return nil, errors.New("its schema is not an object")
 	}
-	if kind := root.text("type"); root.has("type") && kind != "object" {
+	if has(root, "type") && !root.Get("type").IsText("object") {
 		return nil, errors.New("its schema must have type object")
 	}
 	f := &Form{Schema: schema}
-	if !root.has("properties") {
+	if !has(root, "properties") {
 		return f, nil
 	}
-	given, settled := root.get("properties"), false
-	if jsonx.IsEmptyList(given) {
-		given, settled = json.RawMessage("{}"), true
+	properties, settled := root.Get("properties"), false
+	if properties.Is(jsonx.Array) && len(properties.Items) == 0 { // PHP writes an empty object as a list
+		properties, settled = jsonx.NewObject(), true
+		root.Set("properties", properties)
 	}
-	properties, err := members(given)
-	if err != nil {
-		return nil, fmt.Errorf("the properties of its schema: %w", err)
+	if !properties.Is(jsonx.Object) {
+		return nil, errors.New("the properties of its schema: is not an object")
 	}
-	if len(properties) > maxFields {
-		return nil, fmt.Errorf("it has %d fields, but the limit is %d", len(properties), maxFields)
+	if len(properties.Members) > maxFields {
+		return nil, fmt.Errorf("it has %d fields, but the limit is %d", len(properties.Members), maxFields)
 	}
-	required := root.texts("required")
-	for i, p := range properties {
-		field, err := parseField(p.key, p.value)
+	required := texts(root.Get("required"))
+	for _, p := range properties.Members {
+		field, err := parseField(p.Name, p.Value)
 		if err != nil {
-			return nil, fmt.Errorf("field %q: %w", text.Clip(p.key, maxTitle), err)
+			return nil, fmt.Errorf("field %q: %w", text.Clip(p.Name, maxTitle), err)
 		}
-		field.Required = slices.Contains(required, p.key)
+		field.Required = slices.Contains(required, p.Name)
 		f.Fields = append(f.Fields, field)
-		if plain := plainField(p.value); plain != nil {
-			properties[i].value, settled = plain, true
-		}
+		settled = settle(p.Value) || settled
 	}
 	if settled {
-		f.Schema = root.with("properties", properties.encode()).encode()
+		f.Schema = root.JSON()
 	}
 	return f, nil
 }
 
-// plainField returns the schema of a field with a type that is its kind; nil if it has one.
-func plainField(raw json.RawMessage) json.RawMessage {
-	o, _ := members(raw) // it was parsed
-	if o.text("type") != "" {
-		return nil
+// settle gives the schema of a field its kind as the type, and reports false if it has one.
+func settle(o *jsonx.Value) bool {
+	if o.Get("type").Text() != "" {
+		return false
 	}
 	if inner := optional(o); inner != nil {
-		o = o.without("anyOf")
-		for _, m := range inner {
-			if !o.has(m.key) {
-				o = o.with(m.key, m.value)
+		o.Remove("anyOf")
+		for _, m := range inner.Members {
+			if !has(o, m.Name) {
+				o.Set(m.Name, m.Value)
 			}
 		}
 	}
-	o = o.with("type", json.RawMessage(jsonx.Quote(kindOf(o))))
-	if !o.has("default") { // null, for a value that may be absent
-		o = o.without("default")
+	o.Set("type", jsonx.NewString(kindOf(o)))
+	if !has(o, "default") { // null, for a value that may be absent
+		o.Remove("default")
 	}
-	return o.encode()
+	return true
+}
+
+// has reports whether a key has a value other than null.
+func has(o *jsonx.Value, key string) bool {
+	v := o.Get(key)
+	return v != nil && !v.Is(jsonx.Null)
+}
+
+// texts returns the strings of a list, in which null may be too. It returns nil if anything else is.
+func texts(list *jsonx.Value) []string {
+	for _, v := range list.Elements() {
+		if !v.Is(jsonx.String) && !v.Is(jsonx.Null) {
+			return nil
+		}
+	}
+	return list.Strings()
+}
+
+// number returns a number. It returns nil if v is none, or one that does not fit.
+func number(v *jsonx.Value) *float64 {
+	if !v.Is(jsonx.Number) {
+		return nil
+	}
+	f, err := strconv.ParseFloat(v.Token, 64)
+	if err != nil {
+		return nil
+	}
+	return &f
+}
+
+// count returns a number of characters or items.
+func count(v *jsonx.Value) *int {
+	f := number(v)
+	if f == nil || *f < 0 || *f > 1<<30 {
+		return nil
+	}
+	n := int(*f)
+	return &n
 }
 
 // checkFlat rejects references and deep nesting anywhere in a decoded schema.
@@ -106,14 +144,13 @@ func checkFlat(v *jsonx.Value, depth int) error {
 	return nil
 }
 
-func parseField(name string, raw json.RawMessage) (Field, error) {
-	o, err := members(raw)
-	if err != nil {
-		return Field{}, err
+func parseField(name string, o *jsonx.Value) (Field, error) {
+	if !o.Is(jsonx.Object) {
+		return Field{}, errors.New("is not an object")
 	}
-	f := Field{Name: name, Title: text.Clip(o.text("title"), maxTitle),
-		Description: text.Clip(o.text("description"), maxText)}
-	preset := o.get("default")
+	f := Field{Name: name, Title: text.Clip(o.Get("title").Text(), maxTitle),
+		Description: text.Clip(o.Get("description").Text(), maxText)}
+	preset := o.Get("default")
 	if inner := optional(o); inner != nil {
 		o = inner
 	}
@@ -123,70 +160,64 @@ func parseField(name string, raw json.RawMessage) (Field, error) {
 	if f.empty() {
 		return f, errors.New("no answer can satisfy it")
 	}
-	if o.has("default") {
-		preset = o.get("default")
+	if has(o, "default") {
+		preset = o.Get("default")
 	}
-	if len(preset) > 0 && f.Check(preset) == nil { // ignore one that does not fit
-		f.Default = preset
+	if preset != nil && f.Check(preset.JSON()) == nil { // ignore one that does not fit
+		f.Default = preset.JSON()
 	}
 	return f, nil
 }
 
 // optional unwraps {"anyOf":[X,{"type":"null"}]}, which libraries write for an
 // optional field, and returns X.
-func optional(o object) object {
-	both := o.objects("anyOf")
-	if len(both) != 2 || o.has("type") {
+func optional(o *jsonx.Value) *jsonx.Value {
+	both := o.Get("anyOf").Elements()
+	if len(both) != 2 || has(o, "type") {
 		return nil
 	}
 	for i := range both {
-		if both[i].text("type") == "null" {
+		if both[i].Get("type").IsText("null") && both[1-i].Is(jsonx.Object) {
 			return both[1-i]
 		}
 	}
 	return nil
 }
 
-func (f *Field) parseKind(o object) error {
+func (f *Field) parseKind(o *jsonx.Value) error {
 	switch kind := kindOf(o); kind {
 	case "string":
 		return f.parseText(o)
 	case "number", "integer":
-		f.Kind, f.Minimum, f.Maximum = Kind(kind), o.number("minimum"), o.number("maximum")
+		f.Kind, f.Minimum, f.Maximum = Kind(kind), number(o.Get("minimum")), number(o.Get("maximum"))
 	case "boolean":
 		f.Kind = Boolean
 	case "array":
-		items, err := members(o.get("items"))
-		if err != nil {
+		items := o.Get("items")
+		if !items.Is(jsonx.Object) {
 			return errors.New("a list without a type for its items")
 		}
-		f.Kind, f.Least, f.Most = Choices, o.count("minItems"), o.count("maxItems")
-		for _, key := range []string{"anyOf", "oneOf"} {
-			if items.has(key) {
-				f.Options = titled(items, key)
-			}
-		}
-		if items.has("enum") {
-			f.Options = named(items)
-		}
+		f.Kind, f.Least, f.Most = Choices, count(o.Get("minItems")), count(o.Get("maxItems"))
+		f.Options, _ = options(items)
 		return f.checkOptions()
 	case "object":
 		return errors.New("it is nested")
 	default:
-		return fmt.Errorf("a type that forms do not support: %.100s", o.get("type"))
+		given, _ := json.Marshal(o.Get("type")) // what was parsed
+		return fmt.Errorf("a type that forms do not support: %.100s", given)
 	}
 	return nil
 }
 
 // kindOf returns the type of a field, which may be a list of the type and null. Choices are text.
-func kindOf(o object) string {
-	switch kind := o.text("type"); {
+func kindOf(o *jsonx.Value) string {
+	switch kind := o.Get("type").Text(); {
 	case kind != "":
 		return kind
-	case !o.has("type") && (o.has("enum") || o.has("oneOf") || o.has("anyOf")):
+	case !has(o, "type") && (has(o, "enum") || has(o, "oneOf") || has(o, "anyOf")):
 		return "string"
 	}
-	list := o.texts("type")
+	list := texts(o.Get("type"))
 	if len(list) == 2 && list[0] == "null" {
 		return list[1]
 	}
@@ -196,20 +227,14 @@ func kindOf(o object) string {
 	return ""
 }
 
-func (f *Field) parseText(o object) error {
-	switch {
-	case o.has("enum"):
-		f.Kind, f.Options = Choice, named(o)
-		return f.checkOptions()
-	case o.has("oneOf"):
-		f.Kind, f.Options = Choice, titled(o, "oneOf")
-		return f.checkOptions()
-	case o.has("anyOf"):
-		f.Kind, f.Options = Choice, titled(o, "anyOf")
+func (f *Field) parseText(o *jsonx.Value) error {
+	var isChoice bool
+	if f.Options, isChoice = options(o); isChoice {
+		f.Kind = Choice
 		return f.checkOptions()
 	}
-	f.Kind, f.Format, f.Pattern = Text, o.text("format"), o.text("pattern")
-	f.Least, f.Most = o.count("minLength"), o.count("maxLength")
+	f.Kind, f.Format, f.Pattern = Text, o.Get("format").Text(), o.Get("pattern").Text()
+	f.Least, f.Most = count(o.Get("minLength")), count(o.Get("maxLength"))
 	if f.Pattern != "" {
 		f.pattern = schema.Pattern(f.Pattern) // if RE2 does not support it, the server checks it
 		f.Pattern = text.Clip(f.Pattern, maxTitle)
@@ -217,32 +242,33 @@ func (f *Field) parseText(o object) error {
 	return nil
 }
 
-// named reads the options of an enum with the titles in enumNames, as before
-// revision 2025-11-25.
-func named(o object) []Option {
-	values, titles := o.texts("enum"), o.texts("enumNames")
-	out := make([]Option, len(values))
-	for i, v := range values {
-		out[i].Value = v
-		if len(titles) == len(values) {
-			out[i].Title = text.Clip(titles[i], maxTitle)
+// options reads the options of a choice: an enum, with the titles in enumNames as before revision 2025-11-25, or
+// a list of {"const","title"}. It returns none if one of them is malformed. is is false if the schema has no
+// options.
+func options(o *jsonx.Value) (out []Option, is bool) {
+	if has(o, "enum") {
+		values, titles := texts(o.Get("enum")), texts(o.Get("enumNames"))
+		for i, v := range values {
+			out = append(out, Option{Value: v})
+			if len(titles) == len(values) {
+				out[i].Title = text.Clip(titles[i], maxTitle)
+			}
 		}
+		return out, true
 	}
-	return out
-}
-
-// titled reads options written as {"const","title"}.
-func titled(o object, key string) []Option {
-	list := o.objects(key)
-	out := make([]Option, 0, len(list))
-	for _, e := range list {
-		var value string
-		if !e.has("const") || json.Unmarshal(e.get("const"), &value) != nil {
-			return nil
+	for _, key := range []string{"oneOf", "anyOf"} {
+		if !has(o, key) {
+			continue
 		}
-		out = append(out, Option{Value: value, Title: text.Clip(e.text("title"), maxTitle)})
+		for _, e := range o.Get(key).Elements() {
+			if !e.Get("const").Is(jsonx.String) {
+				return nil, true
+			}
+			out = append(out, Option{e.Get("const").Text(), text.Clip(e.Get("title").Text(), maxTitle)})
+		}
+		return out, true
 	}
-	return out
+	return nil, false
 }
 
 func (f *Field) checkOptions() error {
@@ -308,7 +334,7 @@ func paramField(refs *schema.Refs, name string, property *jsonx.Value) Field {
 		resolved = resolved.Clone()
 		resolved.Set("type", jsonx.NewString("string"))
 	}
-	f, err := parseField(name, resolved.AppendTo(nil))
+	f, err := parseField(name, resolved)
 	if err != nil { // types that questions of servers must not have
 		f = Field{Name: name, Title: f.Title, Description: f.Description, Kind: otherKind(resolved)}
 		if items := resolved.Get("items"); items.Is(jsonx.Object) && resolved.Get("type").IsText("array") {

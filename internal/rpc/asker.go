@@ -12,6 +12,7 @@ import (
 	"github.com/toolreg/toolreg/internal/exec"
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/mcpclient/ask"
+	"github.com/toolreg/toolreg/internal/timing"
 	"github.com/toolreg/toolreg/internal/ui/asking"
 )
 
@@ -123,18 +124,9 @@ func (a asker) Elicit(ctx context.Context, e ask.Elicitation) (ask.Answer, error
 	case c == nil:
 		return ask.Answer{}, &engine.NobodyError{Reason: "it does not belong to a call of the host"}
 	}
-	if e.Done != nil { // it needs no answer if the server reports that the person has finished
-		done, cancel := context.WithCancelCause(ctx)
-		defer cancel(nil)
-		go func() {
-			select {
-			case <-e.Done:
-				cancel(errFinished)
-			case <-done.Done():
-			}
-		}()
-		ctx = done
-	}
+	// It needs no answer if the server reports that the person has finished.
+	ctx, stop := timing.Until(ctx, e.Done, errFinished)
+	defer stop()
 	params, err := jsonx.Marshal(elicitParams{e.Mode, e.Message, e.Schema, e.URL, e.ID})
 	if err != nil {
 		return ask.Answer{Action: ask.Cancel}, err

@@ -14,6 +14,7 @@ import (
 	"github.com/toolreg/toolreg/internal/serve/offer"
 	"github.com/toolreg/toolreg/internal/serve/question"
 	"github.com/toolreg/toolreg/internal/serve/transport"
+	"github.com/toolreg/toolreg/internal/timing"
 )
 
 // lists is what sessions know of the lists that they are offered, so that they are not told of
@@ -71,7 +72,7 @@ func (l *lists) listen(ctx context.Context, next mcp.MethodHandler, req mcp.Requ
 	session := question.From(ctx).Session
 	l.follow(ctx, session, l.offers.For(caller.Token(ctx)))
 	defer l.forget(func(other *mcp.ServerSession) bool { return other == session })
-	ctx, stop := transport.Until(ctx, stopping, transport.ErrStopped)
+	ctx, stop := timing.Until(ctx, stopping, transport.ErrStopped)
 	defer stop()
 	return next(ctx, listenMethod, req)
 }

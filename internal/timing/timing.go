@@ -15,6 +15,20 @@ func Limit(ctx context.Context, limit time.Duration, cause error) (context.Conte
 	return context.WithTimeoutCause(ctx, limit, cause)
 }
 
+// Until returns a context that also ends, by a cause, when a channel is closed. A nil channel never is. The caller calls stop at the
+// end.
+func Until(ctx context.Context, closed <-chan struct{}, cause error) (_ context.Context, stop func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	go func() {
+		select {
+		case <-closed:
+			cancel(cause)
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, func() { cancel(nil) }
+}
+
 // Pause waits for d. If ctx is done before that, it returns the cause.
 func Pause(ctx context.Context, d time.Duration) error {
 	select {

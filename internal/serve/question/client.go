@@ -26,6 +26,7 @@ import (
 	"github.com/toolreg/toolreg/internal/serve/auth"
 	"github.com/toolreg/toolreg/internal/serve/transport"
 	"github.com/toolreg/toolreg/internal/text"
+	"github.com/toolreg/toolreg/internal/timing"
 )
 
 // Client is the sender of a request.
@@ -263,21 +264,8 @@ func (c *Client) Elicit(ctx context.Context, key string,
 // continue the call. It is nil if only this process can continue it.
 func (c *Client) ask(ctx context.Context, questions mcp.InputRequestMap,
 	stage *callStage) (mcp.InputResponseMap, error) {
-	if c.closed == nil {
-		return c.askOpen(ctx, questions, stage)
-	}
-	ctx, stop := transport.Until(ctx, c.closed, errInputEnded)
+	ctx, stop := timing.Until(ctx, c.closed, errInputEnded)
 	defer stop()
-	answers, err := c.askOpen(ctx, questions, stage)
-	if err != nil && errors.Is(context.Cause(ctx), errInputEnded) {
-		err = errInputEnded // the SDK does not return the cause
-	}
-	return answers, err
-}
-
-// askOpen is ask for a client whose answers are read.
-func (c *Client) askOpen(ctx context.Context, questions mcp.InputRequestMap,
-	stage *callStage) (mcp.InputResponseMap, error) {
 	switch {
 	case c.call != nil:
 		return c.call.ask(ctx, questions, stage)
@@ -287,6 +275,9 @@ func (c *Client) askOpen(ctx context.Context, questions mcp.InputRequestMap,
 	out := mcp.InputResponseMap{}
 	for _, key := range slices.Sorted(maps.Keys(questions)) {
 		answer, err := c.Send(ctx, questions[key])
+		if err != nil && errors.Is(context.Cause(ctx), errInputEnded) {
+			err = errInputEnded // the SDK does not return the cause
+		}
 		if err != nil {
 			return nil, err
 		}

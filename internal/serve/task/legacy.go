@@ -16,6 +16,7 @@ import (
 	"github.com/toolreg/toolreg/internal/serve/auth"
 	"github.com/toolreg/toolreg/internal/serve/question"
 	"github.com/toolreg/toolreg/internal/serve/transport"
+	"github.com/toolreg/toolreg/internal/timing"
 )
 
 // Related is the member of _meta that names the task to which something belongs.
@@ -121,7 +122,7 @@ func awaitLegacy(ctx context.Context, run *Run, _ *Params) (mcp.Result, error) {
 	for {
 		questions, changed := run.take(c)
 		if len(questions) > 0 {
-			until, stop := transport.Until(ctx, changed, nil)
+			until, stop := timing.Until(ctx, changed, nil)
 			run.askLegacy(until, c, questions)
 			stop()
 		}

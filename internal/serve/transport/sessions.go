@@ -185,19 +185,6 @@ func (s *Sessions) Call(ctx context.Context, id string, in *Inbound,
 	return context.WithValue(ctx, openKey{}, open), func() { stop(); cancel(nil); over() }
 }
 
-// Until returns a context that also ends, by a cause, when a channel is closed. The caller calls stop in the end.
-func Until(ctx context.Context, closed <-chan struct{}, cause error) (_ context.Context, stop func()) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	go func() {
-		select {
-		case <-closed:
-			cancel(cause)
-		case <-ctx.Done():
-		}
-	}()
-	return ctx, func() { cancel(nil) }
-}
-
 type openKey struct{}
 
 // Left reports whether the client has left on whose request over HTTP the context is.

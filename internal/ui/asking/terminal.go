@@ -15,6 +15,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/exec"
 	"github.com/toolreg/toolreg/internal/mcpclient/ask"
+	"github.com/toolreg/toolreg/internal/timing"
 	"github.com/toolreg/toolreg/internal/ui"
 )
 
@@ -179,16 +180,9 @@ func (d *dialog) waitUntilDone(ctx context.Context, about string) (ask.Answer, e
 		return ask.Answer{Action: ask.Accept}, d.turn.Show(ctx, d.v.Take())
 	}
 	done := errors.New("the server reports that it is finished")
-	inner, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	go func() {
-		select {
-		case <-d.q.Done:
-			cancel(done)
-		case <-inner.Done():
-		}
-	}()
-	chosen, err := d.choose(inner, about, "Finished there?", "yes", "cancel", "no")
+	ctx, stop := timing.Until(ctx, d.q.Done, done)
+	defer stop()
+	chosen, err := d.choose(ctx, about, "Finished there?", "yes", "cancel", "no")
 	switch {
 	case errors.Is(err, done):
 		return ask.Answer{Action: ask.Accept}, nil

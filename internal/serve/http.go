@@ -3,6 +3,8 @@ package serve
 import (
 	"context"
 	"crypto/rand"
+	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -32,8 +34,6 @@ type HTTPOptions struct {
 	Console *ConsolePages
 	// Metrics answers /metrics for clients with a token. A nil Metrics means that there are none.
 	Metrics http.HandlerFunc
-	// Log receives refused requests at level warn. A nil Log discards them.
-	Log *slog.Logger
 }
 
 // HTTP serves a [Server] over streamable HTTP: its path decides what answers a request. Create it with
@@ -52,10 +52,7 @@ type HTTP struct {
 
 // HTTP returns the handler for HTTP.
 func (s *Server) HTTP(opts HTTPOptions) *HTTP {
-	if opts.Log == nil {
-		opts.Log = slog.New(slog.DiscardHandler)
-	}
-	e := entry{log: opts.Log}
+	e := entry{log: s.opts.Log}
 	switch {
 	case opts.OAuth != nil:
 		e.tokens = opts.OAuth
@@ -84,7 +81,7 @@ func (h *HTTP) Server() *http.Server {
 	return &http.Server{
 		Handler: h, ReadHeaderTimeout: headerTime, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
 		ConnContext: h.endpoint.connections.Opened, ConnState: h.endpoint.connections.Changed,
-		ErrorLog: slog.NewLogLogger(h.opts.Log.Handler(), slog.LevelDebug),
+		ErrorLog: slog.NewLogLogger(h.log.Handler(), slog.LevelDebug),
 	}
 }
 
@@ -176,4 +173,138 @@ func (h *HTTP) FollowTokens(ctx context.Context) {
 		h.server.tasks.EndOf(func(from auth.Identity) bool { return invalid(from.AnyToken()) }, auth.ErrRevoked)
 		h.server.sessions.EndOf(invalid)
 	}
+}
+
+const (
+	// headerTime is the time limit for the headers of a request.
+	headerTime = 10 * time.Second
+	// maxForm is the maximum size of the form with a token, in bytes.
+	maxForm = 4 << 10
+)
+
+// entry lets in requests over HTTP that have a valid token, and refuses others.
+type entry struct {
+	tokens auth.Verifier // if clients need tokens
+	log    *slog.Logger
+}
+
+// refuse answers a request that goes no further. It logs who is not let in.
+func (e *entry) refuse(w http.ResponseWriter, r *http.Request, err error) {
+	no, ok := errors.AsType[*auth.Rejection](err)
+	if !ok {
+		transport.Refuse(w, err)
+		return
+	}
+	e.log.Warn("request refused", "status", no.Status, "reason", no.Reason,
+		"from", r.RemoteAddr, "host", r.Host, "path", r.URL.Path)
+	if e.tokens != nil {
+		if challenge := e.tokens.Challenge(no, r.URL.EscapedPath()); challenge != "" {
+			w.Header().Set("WWW-Authenticate", challenge)
+		}
+	}
+	if no.Status == http.StatusServiceUnavailable {
+		w.Header().Set("Retry-After", "2")
+	}
+	http.Error(w, no.Reason, no.Status)
+}
+
+// forbidden refuses a request whoever sends it.
+func forbidden(reason string) error {
+	return &auth.Rejection{Status: http.StatusForbidden, Reason: "forbidden: " + reason}
+}
+
+// posted returns whose token is in a form that was posted.
+func (e *entry) posted(w http.ResponseWriter, r *http.Request) (auth.Identity, *auth.Rejection) {
+	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(headerTime))
+	return e.tokens.Find(r.Context(), strings.TrimSpace(r.PostFormValue("token")), r.URL.EscapedPath())
+}
+
+const (
+	// noticeTime is how long requests are accepted after the health check has begun to
+	// fail. A load balancer should have noticed by then.
+	noticeTime = 5 * time.Second
+	// checksWithin is the time within which the latest two health checks must have
+	// arrived for a load balancer to be assumed.
+	checksWithin = time.Minute
+)
+
+// health reports whether new requests are accepted.
+func (h *HTTP) health(w http.ResponseWriter, r *http.Request) {
+	switch {
+	case r.Method != http.MethodGet && r.Method != http.MethodHead:
+		w.Header().Set("Allow", "GET, HEAD")
+		http.Error(w, "method not allowed", http.StatusMethodNotAllowed)
+	case h.leaving.Load():
+		http.Error(w, "shutting down", http.StatusServiceUnavailable)
+	default:
+		h.checkBefore.Store(h.lastCheck.Swap(time.Now().UnixMilli()))
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		_, _ = io.WriteString(w, "ok\n")
+	}
+}
+
+// readiness reports whether new requests are accepted and every server that is not optional can
+// be reached. A server that was not started yet, or was closed because it was unused, counts as
+// reachable. Only clients with a token learn the names of the others.
+func (h *HTTP) readiness(w http.ResponseWriter, r *http.Request) {
+	var failed []string // when they were last tried
+	for _, source := range sourcesOf(r.Context(), h.server.offers.Common()) {
+		if source.server != "" && source.state == sourceFailed && !source.optional {
+			failed = append(failed, source.server)
+		}
+	}
+	if len(failed) == 0 || h.leaving.Load() {
+		h.health(w, r)
+		return
+	}
+	text := fmt.Sprintf("servers that cannot be reached: %d", len(failed))
+	if from, no := auth.Authenticate(r, h.tokens); no == nil && !h.server.isBound(from) {
+		text += " (" + strings.Join(failed, ", ") + ")"
+	}
+	http.Error(w, text, http.StatusServiceUnavailable)
+}
+
+// Drain makes the health check fail, gives a load balancer time to notice, refuses
+// new requests from then on, and ends those that wait for notifications. It returns
+// the number of requests and tasks that are still running when ctx is done.
+func (h *HTTP) Drain(ctx context.Context) int {
+	h.leaving.Store(true)
+	if time.Since(time.UnixMilli(h.checkBefore.Load())) < checksWithin {
+		notice, cancel := context.WithTimeout(ctx, noticeTime)
+		<-notice.Done()
+		cancel()
+	}
+	h.endpoint.draining.Store(true)
+	if h.server.replica != nil {
+		h.server.replica.Drain(ctx)
+	}
+	h.server.stop()
+	return h.wait(ctx)
+}
+
+// busy reports whether requests or tasks are running, or calls wait whose answers arrive through
+// other replicas and that none of them can run again.
+func (h *HTTP) busy() bool {
+	return h.endpoint.calls.Load() > 0 || h.server.tasks.Running() > 0 ||
+		h.server.replica != nil && h.server.states.OnlyHere("")
+}
+
+// wait waits until no request and no task is running, or ctx is done, and returns how many
+// still are.
+func (h *HTTP) wait(ctx context.Context) int {
+	giveUp := func(all bool) {
+		if h.server.replica != nil {
+			h.server.replica.GiveUpSessions(ctx, all)
+		}
+	}
+	tick := time.Tick(10 * time.Millisecond)
+	for giveUp(false); h.busy() && ctx.Err() == nil; giveUp(false) {
+		select {
+		case <-tick:
+		case <-ctx.Done():
+		}
+	}
+	giveUp(true)
+	return int(h.endpoint.calls.Load()) + h.server.tasks.Running()
 }

@@ -80,8 +80,8 @@ func sourcesOf(ctx context.Context, o *offer.Offer) (out []sourceState) {
 	if o == nil {
 		return nil
 	}
-	add := func(source registry.Source, server string, failed, optional bool) {
-		one := sourceState{source.Name(), sourceUp, server, optional}
+	add := func(name, server string, failed, optional bool) {
+		one := sourceState{name, sourceUp, server, optional}
 		if failed {
 			one.state = sourceFailed
 		}
@@ -89,25 +89,20 @@ func sourcesOf(ctx context.Context, o *offer.Offer) (out []sourceState) {
 	}
 	for _, server := range o.Session.Servers.On() {
 		info := server.Info()
-		add(server, info.Name, info.State == mcpclient.StateFailed || info.State == mcpclient.StateNeedsLogin,
+		add(server.Name(), info.Name, info.State == mcpclient.StateFailed || info.State == mcpclient.StateNeedsLogin,
 			server.Settings().Optional)
 	}
 	for _, api := range o.Session.Servers.APIs() {
 		entry := api.Settings()
-		add(api, entry.Name, api.Info().State == openapi.Failed || api.NeedsLogin(ctx) != nil, entry.Optional)
+		add(api.Name(), entry.Name, api.Info().State == openapi.Failed || api.NeedsLogin(ctx) != nil, entry.Optional)
 	}
 	for _, server := range o.Session.Servers.Off {
 		out = append(out, sourceState{name: server.Source(), state: sourceDisabled, server: server.Name})
 	}
 	for _, report := range o.Registry.Reports() {
-		if _, isServer := registry.ServerOf(report.Name); isServer {
-			continue
+		if _, isServer := registry.ServerOf(report.Name); !isServer {
+			add(report.Name, "", report.Err != nil, false)
 		}
-		one := sourceState{name: report.Name, state: sourceUp}
-		if report.Err != nil {
-			one.state = sourceFailed
-		}
-		out = append(out, one)
 	}
 	return out
 }

@@ -48,7 +48,8 @@ func organizationOf(t *testing.T, s *Server, scopes []settings.ToolScope, flags 
 	if o.oauth, err = auth.NewOAuth(o.set, func(error) {}); err != nil {
 		t.Fatal(err)
 	}
-	o.handler = s.HTTP(HTTPOptions{OAuth: o.oauth, Loopback: true, LoginPage: writeLoginPage, Log: slog.New(slog.NewTextHandler(&o.log, nil))})
+	s.opts.Log = slog.New(slog.NewTextHandler(&o.log, nil)) // that of requests over HTTP
+	o.handler = s.HTTP(HTTPOptions{OAuth: o.oauth, Loopback: true, LoginPage: writeLoginPage})
 	h.Config.Handler = o.handler
 	issuer.Start()
 	h.Start()

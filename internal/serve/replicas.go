@@ -26,7 +26,7 @@ func (h *HTTP) Join(ctx context.Context) (leave func(), err error) {
 		return func() {}, nil
 	}
 	return s.replica.Join(ctx, replica.Options{
-		Sessions: &s.sessions, Calls: s.states, Tasks: s.tasks, Closing: &s.closing, Log: h.opts.Log,
+		Sessions: &s.sessions, Calls: s.states, Tasks: s.tasks, Closing: &s.closing, Log: h.log,
 		ProcessOf: e.processOf, Pass: e.handlers.pass, Begin: e.begin, Room: e.room, Replay: e.handlers.replay,
 	})
 }

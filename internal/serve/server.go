@@ -86,10 +86,8 @@ type Server struct {
 	logins        logins
 	calls         calls
 	reads         reads
-	subscriber    subscriber
 	sdk           *mcp.Server
 	lists         lists
-	updates       updates
 	requests      requests
 }
 
@@ -110,14 +108,11 @@ func New(opts Options) *Server {
 		s.closing.Go(func() { _ = session.Close() }) // waits for calls, which were canceled
 	}
 	s.clients = question.Clients{Asking: opts.Asking, Console: opts.Console, Open: &s.asked, Stopping: s.stopping}
-	s.subscriptions = subscriptions{
-		warn: opts.Warn, byURI: map[subscribed]map[*mcp.ServerSession]*caller.Caller{},
-	}
 	s.offers = current.New(current.Options{
 		Whole: opts.Whole, Profiles: opts.Profiles, Initial: opts.Initial,
-		Idle: func() time.Duration { return s.limits().Idle }, Subscriptions: &s.subscriptions,
+		Idle: func() time.Duration { return s.limits().Idle },
 		// These parts use the offers, and are made below. They are called from the first Load on.
-		LogIn: s.logins.call, Updated: s.updates.changed, Changed: s.lists.announce,
+		Subscriptions: &s.subscriptions, LogIn: s.logins.call, Updated: s.subscriptions.changed, Changed: s.lists.announce,
 		Log: opts.Log, Warn: opts.Warn,
 	})
 	s.retries = current.NewRetries(s.offers)
@@ -134,13 +129,13 @@ func New(opts Options) *Server {
 		most: func() int { return s.limits().MaxCalls }, log: opts.Log,
 	}
 	s.reads = reads{offers: s.offers, states: s.states, log: opts.Log}
-	s.subscriber = subscriber{
-		subscriptions: &s.subscriptions, offers: s.offers, ending: &s.closing, stopping: s.stopping, log: opts.Log,
-	}
 	s.sdk = s.newSDKServer()
 	s.tasks.AddTo(s.sdk)
 	s.lists = lists{offers: s.offers, sdk: s.sdk, bySession: map[*mcp.ServerSession]*listener{}}
-	s.updates = updates{subscriptions: &s.subscriptions, offers: s.offers, sdk: s.sdk}
+	s.subscriptions = subscriptions{
+		offers: s.offers, sdk: s.sdk, stopping: s.stopping, ending: &s.closing, log: opts.Log, warn: opts.Warn,
+		byURI: map[subscribed]map[*mcp.ServerSession]*caller.Caller{},
+	}
 	s.requests = requests{
 		profile: opts.Profile, offers: s.offers, retries: s.retries, sessions: &s.sessions, clients: &s.clients,
 		lists: &s.lists, calls: &s.calls, reads: &s.reads, log: opts.Log, stopping: s.stopping,
@@ -150,7 +145,7 @@ func New(opts Options) *Server {
 		way = append(way, s.replica.Remember(s.requests.identify))
 	}
 	s.sdk.AddReceivingMiddleware(append(way, s.requests.handle)...)
-	s.sdk.AddSendingMiddleware(s.lists.dropOldNews, s.updates.dropDenied, question.ReadOnce)
+	s.sdk.AddSendingMiddleware(s.lists.dropOldNews, s.subscriptions.dropDenied, question.ReadOnce)
 	return s
 }
 
@@ -193,7 +188,7 @@ func (s *Server) reapUnused(ctx context.Context) {
 		case <-tick:
 		}
 		s.sessions.EndUnused(s.limits().Session)
-		s.subscriber.end(ctx, s.gone)
+		s.subscriptions.end(ctx, s.gone)
 		s.lists.forget(s.gone)
 		s.closeIdle()
 	}
@@ -235,8 +230,8 @@ func (s *Server) newSDKServer() *mcp.Server {
 		},
 		GetSessionID:       s.ids.Next,
 		CompletionHandler:  s.reads.complete,
-		SubscribeHandler:   s.subscriber.subscribe,
-		UnsubscribeHandler: s.subscriber.unsubscribe,
+		SubscribeHandler:   s.subscriptions.subscribe,
+		UnsubscribeHandler: s.subscriptions.unsubscribe,
 		SetCacheable: func(_ context.Context, _ mcp.Request, c *mcp.Cacheable) {
 			c.CacheScope = offer.CacheScope
 		},

@@ -21,9 +21,17 @@ import (
 	"github.com/toolreg/toolreg/internal/uri"
 )
 
-// subscriptions are the resources that clients have subscribed to. They are safe for concurrent use.
+// subscriptions are the resources that clients have subscribed to, here and at the servers. They are safe for
+// concurrent use.
 type subscriptions struct {
-	warn func(registry.Diagnostic)
+	offers   *current.Offers
+	sdk      *mcp.Server
+	stopping <-chan struct{} // closed when nothing has to be ended any more
+	ending   *sync.WaitGroup
+	log      *slog.Logger
+	warn     func(registry.Diagnostic)
+	// reporting is the server that has reported the change of which clients are being notified.
+	reporting atomic.Pointer[mcpclient.Source]
 
 	mu    sync.Mutex
 	byURI map[subscribed]map[*mcp.ServerSession]*caller.Caller
@@ -106,17 +114,8 @@ func (s *subscriptions) Renew(ctx context.Context, o *offer.Offer) {
 	}
 }
 
-// subscriber handles the subscriptions of clients, also at the servers.
-type subscriber struct {
-	*subscriptions
-	offers   *current.Offers
-	stopping <-chan struct{} // closed when nothing has to be ended any more
-	ending   *sync.WaitGroup
-	log      *slog.Logger
-}
-
 // subscribe subscribes to the updates of a resource.
-func (s *subscriber) subscribe(ctx context.Context, req *mcp.SubscribeRequest) error {
+func (s *subscriptions) subscribe(ctx context.Context, req *mcp.SubscribeRequest) error {
 	if _, err := s.offers.Offered(ctx); err != nil { // the request itself may not have waited for the offer
 		return err
 	}
@@ -139,7 +138,7 @@ func (s *subscriber) subscribe(ctx context.Context, req *mcp.SubscribeRequest) e
 
 // unsubscribe ends the subscription of one client. The SDK tracks which other clients to
 // notify.
-func (s *subscriber) unsubscribe(ctx context.Context, req *mcp.UnsubscribeRequest) error {
+func (s *subscriptions) unsubscribe(ctx context.Context, req *mcp.UnsubscribeRequest) error {
 	s.unsubscribeFrom(ctx, s.remove(func(to subscribed, of *mcp.ServerSession) bool {
 		return to.uri == req.Params.URI && of == req.Session
 	}))
@@ -147,7 +146,7 @@ func (s *subscriber) unsubscribe(ctx context.Context, req *mcp.UnsubscribeReques
 }
 
 // end ends the subscriptions of sessions that have ended.
-func (s *subscriber) end(ctx context.Context, gone func(*mcp.ServerSession) bool) {
+func (s *subscriptions) end(ctx context.Context, gone func(*mcp.ServerSession) bool) {
 	s.unsubscribeFrom(ctx, s.remove(func(_ subscribed, session *mcp.ServerSession) bool {
 		return gone(session)
 	}))
@@ -155,7 +154,7 @@ func (s *subscriber) end(ctx context.Context, gone func(*mcp.ServerSession) bool
 
 // unsubscribeFrom ends the subscriptions to resources at their servers, which may be
 // slow.
-func (s *subscriber) unsubscribeFrom(ctx context.Context, from []subscribed) {
+func (s *subscriptions) unsubscribeFrom(ctx context.Context, from []subscribed) {
 	select {
 	case <-s.stopping:
 		return
@@ -191,38 +190,29 @@ const (
 	unsubscribeWithin = 5 * time.Second
 )
 
-// updates tells clients of changes of resources.
-type updates struct {
-	*subscriptions
-	offers *current.Offers
-	sdk    *mcp.Server
-	// reporting is the server that has reported the change of which clients are being notified.
-	reporting atomic.Pointer[mcpclient.Source]
-}
-
 // changed notifies the clients that have subscribed to a resource of a server, each under
-// the spelling of its URI that it has subscribed to. The SDK notifies all of them, each by [updates.dropDenied].
-func (u *updates) changed(ctx context.Context, server *mcpclient.Source, changed string) {
-	u.reporting.Store(server) // until the SDK has notified all
+// the spelling of its URI that it has subscribed to. The SDK notifies all of them, each by [subscriptions.dropDenied].
+func (s *subscriptions) changed(ctx context.Context, server *mcpclient.Source, changed string) {
+	s.reporting.Store(server) // until the SDK has notified all
 	told := map[string]bool{}
-	for _, to := range u.all() {
+	for _, to := range s.all() {
 		if to.server == server.Info().Name && !told[to.uri] && uri.Canonical(to.uri) == uri.Canonical(changed) {
 			told[to.uri] = true
-			_ = u.sdk.ResourceUpdated(ctx, &mcp.ResourceUpdatedNotificationParams{URI: to.uri})
+			_ = s.sdk.ResourceUpdated(ctx, &mcp.ResourceUpdatedNotificationParams{URI: to.uri})
 		}
 	}
 }
 
 // mayReceive reports whether a session is to be told of a change of a server's resource.
-func (u *updates) mayReceive(ctx context.Context, server *mcpclient.Source, uri string,
+func (s *subscriptions) mayReceive(ctx context.Context, server *mcpclient.Source, uri string,
 	session *mcp.ServerSession) bool {
-	for _, o := range u.offers.All() {
+	for _, o := range s.offers.All() {
 		if !o.Has(server) {
 			continue
 		}
-		if who := u.callerOf(subscribed{uri, server.Info().Name, o.ClientOf(server)}, session); who != nil {
+		if who := s.callerOf(subscribed{uri, server.Info().Name, o.ClientOf(server)}, session); who != nil {
 			ctx := caller.With(ctx, who)
-			r, err := u.offers.ViewOf(ctx, o).Resource(ctx, uri)
+			r, err := s.offers.ViewOf(ctx, o).Resource(ctx, uri)
 			return err == nil && r.Server == server
 		}
 	}
@@ -231,11 +221,11 @@ func (u *updates) mayReceive(ctx context.Context, server *mcpclient.Source, uri 
 
 // dropDenied is the middleware that drops notifications about resources that the policy
 // has come to deny to the client that subscribed.
-func (u *updates) dropDenied(next mcp.MethodHandler) mcp.MethodHandler {
+func (s *subscriptions) dropDenied(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		if p, ok := req.GetParams().(*mcp.ResourceUpdatedNotificationParams); ok {
 			session, _ := req.GetSession().(*mcp.ServerSession)
-			if server := u.reporting.Load(); server != nil && !u.mayReceive(ctx, server, p.URI, session) {
+			if server := s.reporting.Load(); server != nil && !s.mayReceive(ctx, server, p.URI, session) {
 				return nil, nil
 			}
 		}

@@ -167,7 +167,7 @@ func TestSubscriptionsOutliveSettings(t *testing.T) {
 				}
 				_ = c.Close()
 				waitFor(t, func() bool {
-					s.subscriber.end(t.Context(), s.gone)
+					s.subscriptions.end(t.Context(), s.gone)
 					return len(s.subscriptions.all()) == 0
 				})
 			})
@@ -212,7 +212,7 @@ func TestSubscriptionsEndWithTheirClient(t *testing.T) {
 		}
 	}
 	_ = c.Close()
-	s.subscriber.end(t.Context(), s.gone)
+	s.subscriptions.end(t.Context(), s.gone)
 	u.touch(t, updated)
 	if len(u.removed) > 0 {
 		t.Error("the subscription of the other client was ended too")

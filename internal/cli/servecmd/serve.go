@@ -339,7 +339,6 @@ func (o *options) serveHTTP(ctx context.Context, e *cli.Env, server *serve.Serve
 		OAuth:     o.oauth,
 		Loopback:  loopback,
 		LoginPage: loginPage,
-		Log:       ios.Log,
 	}
 	if o.metrics == metricsOn {
 		opts.Metrics = metricsOf(e, server)

@@ -56,14 +56,12 @@ var chartsScript string
 
 // WriteCharts writes the page of statistics.
 func WriteCharts(w io.Writer, c *Charts) error {
-	d := charts{Charts: c}
-	d.page(c.Title+": calls", style+chartsStyle, chartsScript, d.write)
-	_, err := io.WriteString(w, d.b.String())
-	return err
+	return writePage(w, c.Title+": calls", style+chartsStyle, chartsScript, false,
+		func(m *markup) { (&charts{m, c}).write() })
 }
 
 type charts struct {
-	markup
+	*markup
 	*Charts
 }
 

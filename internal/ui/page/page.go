@@ -83,10 +83,7 @@ var script string
 
 // Write writes the page.
 func Write(w io.Writer, p *Page) error {
-	d := document{page: p}
-	d.markup.page(p.Title+": tools", style, script, d.write)
-	_, err := io.WriteString(w, d.b.String())
-	return err
+	return writePage(w, p.Title+": tools", style, script, false, func(m *markup) { (&document{m, p}).write() })
 }
 
 // Link is a link to another page of the same server.
@@ -98,14 +95,10 @@ var consoleStyle string
 //go:embed console.js
 var consoleScript string
 
-// fromServer is the part of the policy of pages that a server serves: they talk to it alone.
-const fromServer = "connect-src 'self'; form-action 'self'"
-
 // WriteConsole writes the page of the console, which its script fills. base is the path of the
 // console.
 func WriteConsole(w io.Writer, title, version, base string, links []Link) error {
-	var m markup
-	m.served(title+": console", style+consoleStyle, consoleScript, fromServer, "same-origin", func() {
+	return writePage(w, title+": console", style+consoleStyle, consoleScript, true, func(m *markup) {
 		m.put("<header>\n<h1>%s</h1>\n<nav aria-label=\"Pages\">", title)
 		for _, l := range links {
 			m.put("<a href=\"%s\">%s</a> ", l.Path, l.Text)
@@ -123,8 +116,6 @@ func WriteConsole(w io.Writer, title, version, base string, links []Link) error 
 		m.put("<section aria-labelledby=\"servers-title\">\n<h2 id=\"servers-title\">Servers</h2>\n<div class=\"scroll\"><table><thead><tr><th scope=\"col\">Server</th><th scope=\"col\">State</th><th scope=\"col\">Tools</th><td></td></tr></thead><tbody id=\"servers\"></tbody></table></div>\n</section>\n</main>\n<footer>toolreg %s. Times are in the time zone <span id=\"zone\"></span>.</footer>\n",
 			version)
 	})
-	_, err := io.WriteString(w, m.b.String())
-	return err
 }
 
 // Login is a page of a login to a server.
@@ -138,40 +129,33 @@ type Login struct {
 }
 
 // WriteLogin writes a page of a login.
-func WriteLogin(w io.Writer, p Login) error {
-	var m markup
-	m.served(p.Heading, style+consoleStyle, "", fromServer, "same-origin", func() {
-		m.put("<main class=\"sign-in\">\n<h1>%s</h1>\n<p>%s</p>\n", p.Heading, p.Text)
-		switch {
-		case p.Link != "":
-			m.put("<p><a href=\"%s\">Go on</a></p>\n", p.Link)
-		case p.Action != "":
-			m.tokenForm(p.Action, p.Wrong, p.Hint, "Go on")
-		}
-		m.put("</main>\n")
-	})
-	_, err := io.WriteString(w, m.b.String())
-	return err
-}
-
-func (m *markup) tokenForm(action, wrong, hint, button string) {
-	m.put("<form method=\"post\" action=\"%s\">\n", action)
-	if wrong != "" {
-		m.put("<p role=\"alert\" class=\"wrong\">%s</p>\n", wrong)
-	}
-	m.put("<label>Token <input type=\"password\" name=\"token\" required autofocus autocomplete=\"current-password\"></label>\n<button>%s</button>\n<p class=\"hint\">%s</p>\n</form>\n",
-		button, hint)
-}
+func WriteLogin(w io.Writer, p Login) error { return writeForm(w, p.Heading, p, "Go on") }
 
 // WriteSignIn writes the form that asks for a token. reason says why it is asked for again; it
 // may be empty.
 func WriteSignIn(w io.Writer, title, base, reason string) error {
-	var m markup
-	m.served(title+": console", style+consoleStyle, "", fromServer, "same-origin", func() {
-		m.put("<main class=\"sign-in\">\n<h1>%s</h1>\n", title)
-		m.tokenForm(base+"/sign-in", reason, "A token of this server that may enter the console.", "Sign in")
+	return writeForm(w, title+": console", Login{Heading: title, Action: base + "/sign-in", Wrong: reason,
+		Hint: "A token of this server that may enter the console."}, "Sign in")
+}
+
+// writeForm writes a page with a text, if there is one, and a link or a form with a button.
+func writeForm(w io.Writer, title string, p Login, button string) error {
+	return writePage(w, title, style+consoleStyle, "", true, func(m *markup) {
+		m.put("<main class=\"sign-in\">\n<h1>%s</h1>\n", p.Heading)
+		if p.Text != "" {
+			m.put("<p>%s</p>\n", p.Text)
+		}
+		switch {
+		case p.Link != "":
+			m.put("<p><a href=\"%s\">Go on</a></p>\n", p.Link)
+		case p.Action != "":
+			m.put("<form method=\"post\" action=\"%s\">\n", p.Action)
+			if p.Wrong != "" {
+				m.put("<p role=\"alert\" class=\"wrong\">%s</p>\n", p.Wrong)
+			}
+			m.put("<label>Token <input type=\"password\" name=\"token\" required autofocus autocomplete=\"current-password\"></label>\n<button>%s</button>\n<p class=\"hint\">%s</p>\n</form>\n",
+				button, p.Hint)
+		}
 		m.put("</main>\n")
 	})
-	_, err := io.WriteString(w, m.b.String())
-	return err
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"html"
+	"io"
 	"maps"
 	"slices"
 	"strconv"
@@ -32,13 +33,14 @@ func (m *markup) put(markup string, texts ...any) {
 	fmt.Fprintf(&m.b, markup, texts...)
 }
 
-// page writes a page that asks no server for anything, with the body that is given as a function.
-func (m *markup) page(title, style, script string, body func()) {
-	m.served(title, style, script, "form-action 'none'", "no-referrer", body)
-}
-
-// served writes a page whose content security policy also has the given directives.
-func (m *markup) served(title, style, script, directives, referrer string, body func()) {
+// writePage writes a page, whose content security policy allows its own style and script. Pages of a server may talk to
+// it, the others to nobody.
+func writePage(w io.Writer, title, style, script string, served bool, body func(*markup)) error {
+	directives, referrer := "form-action 'none'", "no-referrer"
+	if served {
+		directives, referrer = "connect-src 'self'; form-action 'self'", "same-origin"
+	}
+	m := &markup{}
 	m.put("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n")
 	fmt.Fprintf(&m.b,
 		"<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src %s; script-src %s; base-uri 'none'; %s\">\n",
@@ -47,8 +49,10 @@ func (m *markup) served(title, style, script, directives, referrer string, body 
 		referrer)
 	m.put("<title>%s</title>\n", title)
 	m.b.WriteString("<style>" + style + "</style>\n</head>\n<body>\n")
-	body()
+	body(m)
 	m.b.WriteString("<script>" + script + "</script>\n</body>\n</html>\n")
+	_, err := io.WriteString(w, m.b.String())
+	return err
 }
 
 // hash returns the hash of a text for a content security policy.
@@ -69,7 +73,7 @@ func (m *markup) footer(version string, at time.Time) {
 
 // document writes the page of a registry.
 type document struct {
-	markup
+	*markup
 	page *Page
 }
 

@@ -51,9 +51,6 @@ type answeredStates struct {
 	failed  sync.Once // warns that the state folder cannot be used
 }
 
-// newAnsweredStates returns an empty answeredStates. Processes with the same key record
-// which questions were answered in a store or, if that is nil, in a folder; if both are nil,
-// each process knows only its own. Warn is called at most once, if the folder cannot be used.
 func newAnsweredStates(o Options, holder string) *answeredStates {
 	return &answeredStates{Options: o, holder: holder, byOwner: map[string]map[string]time.Time{}}
 }

@@ -41,13 +41,10 @@ type Replica struct {
 	opts  Options
 
 	records   sync.Map        // *record by ID: the sessions that this replica holds
-	closing   sync.Map        // chan struct{} by ID: closed when a session that moved is closed here
+	moving    sync.Map        // chan struct{} by ID: closed when a session was taken over, or closed after another replica had
 	processes *cluster.Claims // on callers' processes of servers
 	asked     sync.Map        // chan mcp.InputResponse by ID: what clients of other replicas are asked
 	leaving   atomic.Bool     // set by Drain
-
-	mu       sync.Mutex
-	adopting map[string]chan struct{} // closed when the session was taken over, or was not
 }
 
 // Options are what a [Replica] knows of its server. All are required.
@@ -78,10 +75,7 @@ type Options struct {
 // New returns a replica that no other one knows until [Replica.Join].
 func New(shared *store.Store) *Replica {
 	member := cluster.New(shared)
-	return &Replica{
-		Member: member, store: shared, processes: member.Claims(processKind, recordTime),
-		adopting: map[string]chan struct{}{},
-	}
+	return &Replica{Member: member, store: shared, processes: member.Claims(processKind, recordTime)}
 }
 
 // Join makes this process one of the replicas, before the first request of a client arrives. It returns

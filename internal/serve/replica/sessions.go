@@ -126,13 +126,16 @@ func (r *Replica) change(ctx context.Context, id string, change func(*sessionRec
 // end ends a session that another replica has taken over. It may be taken over again when it is closed.
 func (r *Replica) end(id string) {
 	closed := make(chan struct{})
-	r.closing.Store(id, closed)
+	before, adopting := r.moving.Swap(id, closed)
 	session := r.opts.Sessions.End(id)
 	r.opts.Closing.Go(func() {
 		if session != nil {
 			_ = session.Close()
 		}
-		r.closing.CompareAndDelete(id, closed)
+		if adopting {
+			<-before.(chan struct{})
+		}
+		r.moving.CompareAndDelete(id, closed)
 		close(closed)
 	})
 }
@@ -250,30 +253,17 @@ func (r *Replica) isHere(in *transport.Inbound) bool {
 // record of the session.
 func (r *Replica) takeOver(in *transport.Inbound, v store.Value, now sessionRecord) error {
 	ctx, id := in.R.Context(), in.Session
-	if closed, ok := r.closing.Load(id); ok { // closing removes what has the ID from the SDK's handler
-		select {
-		case <-closed.(chan struct{}):
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-	}
-	r.mu.Lock()
-	if other := r.adopting[id]; other != nil {
-		r.mu.Unlock()
-		select {
-		case <-other:
-			return nil
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-	}
 	over := make(chan struct{})
-	r.adopting[id] = over
-	r.mu.Unlock()
+	if other, moving := r.moving.LoadOrStore(id, over); moving {
+		select {
+		case <-other.(chan struct{}):
+			return nil // FindSession looks again
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
 	defer func() {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		delete(r.adopting, id)
+		r.moving.CompareAndDelete(id, over)
 		close(over)
 	}()
 	if r.isHere(in) {

@@ -119,9 +119,10 @@ func (o *Open) Serve(in *Inbound, by http.Handler, keepAlive time.Duration) {
 			unwanted.(*Inbound).answer.drop()
 		}
 	}
-	info, over := in.underway()
-	defer over()
-	r := in.R.WithContext(context.WithValue(in.R.Context(), infoKey{}, info))
+	under := &underway{}
+	under.Store(in)
+	defer under.Store(nil)
+	r := in.R.WithContext(context.WithValue(in.R.Context(), infoKey{}, withOrigin(under)))
 	if name := NameOf(r.Header); name != "" { // the SDK does not decode it
 		r.Header.Set("Mcp-Name", name)
 	}
@@ -179,14 +180,6 @@ func requestName(session string, id json.RawMessage) string {
 		return ""
 	}
 	return session + " " + jsonx.Canonical(id)
-}
-
-// underway returns what the SDK passes on with the messages of the request, which they have until over
-// is called.
-func (in *Inbound) underway() (_ *sdkauth.TokenInfo, over func()) {
-	under := &underway{}
-	under.Store(in)
-	return withOrigin(under), func() { under.Store(nil) }
 }
 
 // InboundOf returns the request over HTTP with which a message came. It returns nil if there is none, or

@@ -35,8 +35,9 @@ func TestMessagesAgreeWithHeaders(t *testing.T) {
 // Requests over HTTP have the ids of their bodies, those of a batch none.
 func TestRequestID(t *testing.T) {
 	for body, want := range map[string]string{`{"id":7}`: "7", `{"id":"a\"b"}`: `a"b`, `{}`: "", `[{"id":7}]`: ""} {
-		info, _ := (&Inbound{Body: []byte(body)}).underway()
-		req := &mcp.CallToolRequest{Extra: &mcp.RequestExtra{TokenInfo: info}}
+		under := &underway{}
+		under.Store(&Inbound{Body: []byte(body)})
+		req := &mcp.CallToolRequest{Extra: &mcp.RequestExtra{TokenInfo: withOrigin(under)}}
 		if got := RequestID(req); got != want {
 			t.Errorf("%s: %q, want %q", body, got, want)
 		}

@@ -63,18 +63,12 @@ type call struct {
 
 func newCall(id int, e *audit.Entry) call {
 	c := call{
-		ID: id, Start: e.Time.UnixMilli(), Tool: e.Tool, Script: e.Parent != "", Decision: e.Decision,
+		ID: id, Start: e.Time.UnixMilli(), Tool: short(e.Tool), Script: e.Parent != "", Decision: e.Decision,
 		Outcome: string(e.Outcome), Code: e.Code, Ms: e.DurationMs, Waited: e.WaitedMs, Size: e.ResultBytes,
 	}
 	if e.Caller != nil {
-		c.Caller, c.Client = e.Caller.Name, e.Caller.Client
+		c.Caller, c.Client = short(e.Caller.Name), short(e.Caller.Client)
 	}
-	return c
-}
-
-// shown escapes the texts of a call.
-func (c call) shown() call {
-	c.Tool, c.Caller, c.Client = short(c.Tool), short(c.Caller), short(c.Client)
 	return c
 }
 
@@ -138,7 +132,7 @@ func (c *Console) since(s *seen) (u update, any bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for n := max(s.calls, c.endedAll-len(c.ended)); n < c.endedAll; n++ {
-		u.Calls = append(u.Calls, c.ended[n%maxEnded].shown())
+		u.Calls = append(u.Calls, c.ended[n%maxEnded])
 	}
 	if s.running != c.changes {
 		running := make([]call, 0, min(len(c.running), maxRunning))
@@ -148,9 +142,6 @@ func (c *Console) since(s *seen) (u update, any bool) {
 		slices.SortFunc(running, func(a, b call) int { return cmp.Compare(a.ID, b.ID) })
 		u.Count = len(running)
 		running = running[:min(len(running), maxRunning)]
-		for i := range running {
-			running[i] = running[i].shown()
-		}
 		u.Running = &running
 	}
 	for _, q := range c.questions {

@@ -51,7 +51,7 @@ func (a asker) Confirmer() exec.Confirmer {
 	if !a.host.Capabilities.Approve {
 		return nil
 	}
-	return confirmer{}
+	return a
 }
 
 // Approve asks whether a call may run.
@@ -60,13 +60,11 @@ type Approve struct {
 	exec.Prompt
 }
 
-type confirmer struct{}
-
 // Turn implements [exec.Confirmer]. The host may show several questions at once.
-func (confirmer) Turn() func() { return func() {} }
+func (asker) Turn() func() { return func() {} }
 
 // Confirm implements [exec.Confirmer].
-func (confirmer) Confirm(ctx context.Context, q exec.Question) (exec.Answer, error) {
+func (asker) Confirm(ctx context.Context, q exec.Question) (exec.Answer, error) {
 	c := callOf(caller.From(ctx))
 	if c == nil {
 		return exec.Answer{}, errors.New("the question belongs to no call of the host")
@@ -87,9 +85,7 @@ func (confirmer) Confirm(ctx context.Context, q exec.Question) (exec.Answer, err
 	if err != nil {
 		return exec.Answer{Reason: "the host's answer is not valid: " + err.Error()}, nil
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.asked = true
+	c.asked.Store(true)
 	return answer, nil
 }
 

@@ -3,7 +3,7 @@ package rpc
 import (
 	"context"
 	"encoding/json"
-	"sync"
+	"sync/atomic"
 
 	"github.com/toolreg/toolreg/internal/caller"
 	"github.com/toolreg/toolreg/internal/mcpclient"
@@ -22,9 +22,7 @@ type Call struct {
 	caller.Silent // it is asked by [Server.Asker]
 	request       *Request
 	id            json.RawMessage
-
-	mu    sync.Mutex
-	asked bool
+	asked         atomic.Bool
 }
 
 // Call returns a context for a call of a request. id is the model's id of the call; nil means that
@@ -50,11 +48,9 @@ func callOf(c *caller.Caller) *Call {
 func (c *Call) about() About { return About{c.request.ID, c.id} }
 
 // AnsweredBy returns who answered a question about the call: "host", or "" if there was no
-// answer. Read it after the call.
+// answer.
 func (c *Call) AnsweredBy() string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.asked {
+	if c.asked.Load() {
 		return "host"
 	}
 	return ""

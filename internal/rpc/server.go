@@ -79,16 +79,14 @@ type Request struct {
 	ID      json.RawMessage
 	Arrived any // what Method.Arrive returned
 
-	server *Server
-	method *Method
-	place  *place
-	size   int
-	cancel context.CancelCauseFunc
-	over   func()
-	rest   func() // says that the request waits for something, so that others may be worked on
-	// cancelled and answered are guarded by server.mu. Once cancelled is set, the answer
-	// is CodeCancelled.
-	cancelled, answered bool
+	server    *Server
+	method    *Method
+	place     *place
+	size      int
+	cancel    context.CancelCauseFunc
+	over      func()
+	rest      func() // says that the request waits for something, so that others may be worked on
+	cancelled bool   // the answer is CodeCancelled; server.mu guards it
 }
 
 // Wait waits for the turn of a request that changes something: until all that arrived
@@ -286,10 +284,9 @@ func (s *Server) begin(ctx context.Context, r *Request) error {
 func (s *Server) settle(r *Request) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if r.answered {
+	if s.open[string(r.ID)] != r {
 		return false
 	}
-	r.answered = true
 	delete(s.open, string(r.ID))
 	s.openBytes -= r.size
 	return true
@@ -337,7 +334,7 @@ func (s *Server) cancelled(params json.RawMessage) (CancelResult, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := s.open[string(p.ID)]
-	if r == nil || r.answered {
+	if r == nil {
 		return CancelResult{}, nil
 	}
 	r.cancelled = true

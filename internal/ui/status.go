@@ -17,8 +17,7 @@ type StatusOptions struct {
 	// Tell is called without Out when a piece of work has taken longer than Delay, with its name
 	// and state; nil disables the status.
 	Tell func(text string)
-	// Size returns the numbers of columns and rows of the terminal; nil means
-	// 80 by 24.
+	// Size returns the numbers of columns and rows of the terminal.
 	Size func() (columns, rows int)
 	// Delay is the time before the first drawing; 0 means 200 ms.
 	Delay time.Duration
@@ -66,12 +65,8 @@ func newStatus(opts StatusOptions) *Status {
 		stop:   make(chan struct{}),
 		ended:  make(chan struct{}),
 	}
-	if opts.Out == nil && opts.Tell != nil {
-		close(s.ended)
-		return s
-	}
 	if opts.Out == nil {
-		s.closed = true
+		s.closed = opts.Tell == nil
 		close(s.ended)
 		return s
 	}
@@ -139,38 +134,26 @@ func (s *Status) set(line statusLine, gone bool) {
 		return
 	}
 	i := slices.IndexFunc(s.lines, func(l statusLine) bool { return l.name == line.name })
-	if s.opts.Out == nil {
-		s.time(i, line, gone)
-		return
-	}
 	switch {
 	case i >= 0 && gone:
+		if slow := s.lines[i].slow; slow != nil {
+			slow.Stop()
+		}
 		s.lines = slices.Delete(s.lines, i, i+1)
 	case i >= 0:
+		line.slow = s.lines[i].slow
 		s.lines[i] = line
 	case gone:
 		return
 	default:
+		if s.opts.Out == nil {
+			line.slow = time.AfterFunc(s.opts.Delay, s.tell)
+		}
 		s.lines = append(s.lines, line)
 	}
 	s.changed = true
 	if time.Since(s.at) >= frame {
 		s.draw()
-	}
-}
-
-// time keeps the line with an index, or a new one if that is negative, for Tell.
-func (s *Status) time(i int, line statusLine, gone bool) {
-	switch {
-	case i >= 0 && gone:
-		s.lines[i].slow.Stop()
-		s.lines = slices.Delete(s.lines, i, i+1)
-	case i >= 0:
-		line.slow = s.lines[i].slow
-		s.lines[i] = line
-	case !gone:
-		line.slow = time.AfterFunc(s.opts.Delay, s.tell)
-		s.lines = append(s.lines, line)
 	}
 }
 
@@ -265,10 +248,7 @@ func (s *Status) draw() {
 		return
 	}
 	s.settle()
-	columns, rows := 80, 24
-	if s.opts.Size != nil {
-		columns, rows = s.opts.Size()
-	}
+	columns, rows := s.opts.Size()
 	var b strings.Builder
 	b.WriteString(s.erasure())
 	shown := s.lines

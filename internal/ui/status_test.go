@@ -133,7 +133,7 @@ func TestStatusOfProgress(t *testing.T) {
 func TestStatusOfShortWork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var scr screen
-		s := newStatus(StatusOptions{Out: &scr})
+		s := newStatus(StatusOptions{Out: &scr, Size: SizeOf(nil)})
 		s.Set("a", "b")
 		s.Close()
 		<-time.After(time.Second)

@@ -47,10 +47,8 @@ func (d *dialog) fill(ctx context.Context) (ask.Answer, error) {
 			return ask.Answer{}, err
 		case chosen.Word == "yes":
 			return ask.Answer{Action: ask.Accept, Content: d.q.Form.Encode(values)}, nil
-		case chosen.Word == "cancel":
-			return ask.Answer{Action: ask.Cancel}, nil
-		case chosen.Word == "no":
-			return ask.Answer{Action: ask.Decline, Said: chosen.Said}, nil
+		case chosen.Word != "edit":
+			return answerOf(chosen), nil
 		}
 	}
 }

@@ -161,10 +161,8 @@ func (d *dialog) openAddress(ctx context.Context) (ask.Answer, error) {
 	switch {
 	case err != nil:
 		return ask.Answer{}, err
-	case chosen.Word == "cancel":
-		return ask.Answer{Action: ask.Cancel}, nil
-	case chosen.Word == "no":
-		return ask.Answer{Action: ask.Decline, Said: chosen.Said}, nil
+	case chosen.Word == "cancel" || chosen.Word == "no":
+		return answerOf(chosen), nil
 	case chosen.Word == "yes":
 		if err := d.open(ctx, u.String()); err != nil {
 			d.v.Printf("%s; open the address above yourself.", ui.Line(err.Error()))
@@ -188,12 +186,19 @@ func (d *dialog) waitUntilDone(ctx context.Context, about string) (ask.Answer, e
 		return ask.Answer{Action: ask.Accept}, nil
 	case err != nil:
 		return ask.Answer{}, err
-	case chosen.Word == "cancel":
-		return ask.Answer{Action: ask.Cancel}, nil
-	case chosen.Word == "yes":
-		return ask.Answer{Action: ask.Accept}, nil
 	}
-	return ask.Answer{Action: ask.Decline, Said: chosen.Said}, nil
+	return answerOf(chosen), nil
+}
+
+// answerOf returns what yes, cancel or no answers to a server.
+func answerOf(chosen ui.Chosen) ask.Answer {
+	switch chosen.Word {
+	case "yes":
+		return ask.Answer{Action: ask.Accept}
+	case "cancel":
+		return ask.Answer{Action: ask.Cancel}
+	}
+	return ask.Answer{Action: ask.Decline, Said: chosen.Said}
 }
 
 func (d *dialog) warnOfHost(u *url.URL) {

@@ -2,6 +2,7 @@ package discover
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -145,13 +146,10 @@ func mediaType(data []byte) string {
 		return ""
 	}
 	mime, _, _ := strings.Cut(http.DetectContentType(data), ";")
-	switch {
-	case mime == "application/ogg":
-		return "audio/ogg"
-	case mime == "application/octet-stream", strings.HasPrefix(mime, "text/"):
-		return ""
+	if mime == "application/octet-stream" || strings.HasPrefix(mime, "text/") {
+		mime = ""
 	}
-	return mime
+	return cmp.Or(registry.Sniff(data), mime)
 }
 
 // printed returns a program's output as text, or a description of output that is

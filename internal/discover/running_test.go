@@ -55,8 +55,11 @@ func TestMediaType(t *testing.T) {
 		"\xff\xfea\x00":                       "",
 		"GIF89a\x01\x00\x01\x00":              "image/gif",
 		"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR": "image/png",
-		"RIFF\x24\x00\x00\x00WAVEfmt ":        "audio/wave",
+		"RIFF\x24\x00\x00\x00WAVEfmt ":        "audio/wav",
 		"OggS\x00\x02":                        "audio/ogg",
+		"II*\x00\x08":                         "image/tiff",
+		"\x00\x00\x00 ftypavif\x00":           "image/avif",
+		"fLaC is a codec":                     "",
 		"%PDF-1.7\nplain":                     "application/pdf",
 		"PK\x03\x04\x14\x00":                  "application/zip",
 	} {

@@ -160,8 +160,8 @@ func (c Content) Settled() Content {
 	}
 	kind := sniffedType(c.Data, c.MIMEType)
 	if kind == "" && c.Type != ContentResource { // encoded twice
-		if data, _, ok := DecodeBase64(c.Data); ok && sniff(data) != "" {
-			c.Data, kind = data, sniff(data)
+		if data, _, ok := DecodeBase64(c.Data); ok && Sniff(data) != "" {
+			c.Data, kind = data, Sniff(data)
 		}
 	}
 	switch {
@@ -190,7 +190,7 @@ const attachment = "toolreg:attachment"
 // sniffedType returns the type that the first bytes say, "" if they say none. label is the type that
 // the sender says: of a container for sound and pictures, it says what is inside.
 func sniffedType(data []byte, label string) string {
-	kind := sniff(data)
+	kind := Sniff(data)
 	class, _, _ := strings.Cut(label, "/")
 	if (kind == "video/mp4" || kind == "video/webm" || kind == "audio/ogg") && (class == "audio" || class == "video") {
 		return label
@@ -236,9 +236,9 @@ func mediaType(kind string) string {
 	return name
 }
 
-// sniff returns the type of images, sounds, videos and PDF files by their first bytes, "" for
+// Sniff returns the type of images, sounds, videos and PDF files by their first bytes, "" for
 // all else.
-func sniff(data []byte) string {
+func Sniff(data []byte) string {
 	at := func(offset int, magic string) bool {
 		return len(data) >= offset && bytes.HasPrefix(data[offset:], []byte(magic))
 	}
@@ -307,7 +307,7 @@ func (c Content) Note() string {
 // isDamaged reports that an image or a PDF file lacks a part without which no program can read
 // it, as a download that was cut off does, or another file that begins like one.
 func isDamaged(data []byte) bool {
-	switch sniff(data) {
+	switch Sniff(data) {
 	case "application/pdf":
 		return !bytes.Contains(data, []byte("startxref"))
 	case "image/png":
@@ -334,7 +334,7 @@ func isDamaged(data []byte) bool {
 	return false
 }
 
-// hasMagic reports whether sniff finds each file of a type.
+// hasMagic reports whether Sniff finds each file of a type.
 func hasMagic(kind string) bool {
 	switch kind {
 	case "image/png", "image/jpeg", "image/gif", "image/webp", "application/pdf":

@@ -65,7 +65,7 @@ func emitter(emit func(registry.Content)) func(int, []byte) {
 // callResult returns the result for the model: stdout if the call succeeded,
 // otherwise the five-line report.
 func callResult(o process.Outcome, err error, tool string) registry.Result {
-	if err == nil && succeeded(o) {
+	if err == nil && o.Err() == nil {
 		if len(o.Stderr) == 0 {
 			return textResult(o, tool)
 		}
@@ -76,7 +76,7 @@ func callResult(o process.Outcome, err error, tool string) registry.Result {
 		return result
 	}
 	result := registry.ErrorResult(registry.ErrorExecution, report(o, err))
-	result.Summary, result.Truncated = summary(o, err), o.Truncated
+	result.Summary, result.Truncated = cmp.Or(err, o.Err()).Error(), o.Truncated
 	return result
 }
 
@@ -95,7 +95,7 @@ func runTool(ctx context.Context, spec *process.Spec, d *declaration, isResult, 
 	stream(spec, d, isResult, call)
 	start := time.Now()
 	o, err := process.ConfinementOf(ctx).Run(ctx, *spec)
-	if err == nil && succeeded(o) {
+	if err == nil && o.Err() == nil {
 		if isResult {
 			return wholeResult(ctx, o.Stdout, root, d.definition.OutputSchema)
 		}
@@ -114,8 +114,6 @@ func runTool(ctx context.Context, spec *process.Spec, d *declaration, isResult, 
 	return result
 }
 
-func succeeded(o process.Outcome) bool { return o.ExitCode == 0 && o.Signal == "" }
-
 // interrupted returns the error category of a call that ended because its context
 // was done.
 func interrupted(err error) registry.ErrorCategory {
@@ -123,13 +121,6 @@ func interrupted(err error) registry.ErrorCategory {
 		return registry.ErrorTimeout
 	}
 	return registry.ErrorCancellation
-}
-
-func summary(o process.Outcome, err error) string {
-	if err = cmp.Or(err, o.Err()); err != nil {
-		return err.Error()
-	}
-	return "exit code 0"
 }
 
 // report returns the text for a call that failed or wrote to stderr, in the format

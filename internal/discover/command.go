@@ -77,20 +77,15 @@ func (c *command) Discover(ctx context.Context) ([]registry.Tool, []registry.Dia
 	for i := range found.tools {
 		d := &found.tools[i]
 		r, err := readRunning(d.fields, DefaultTimeout, c.opts.Evaluator)
-		var when condition
-		if err == nil {
-			when, err = readCondition(d.fields, c.opts.Evaluator)
-		}
 		if err != nil && d.quarantine == nil {
 			found.spoil(d, err, "")
 		}
-		tools[i] = c.tool(d, r)
-		tools[i].Unmet = when.unmet(ctx, c.opts.Context)
+		tools[i] = c.tool(ctx, d, r)
 	}
 	return tools, found.diagnostics(), nil
 }
 
-func (c *command) tool(d *declaration, r running) registry.Tool {
+func (c *command) tool(ctx context.Context, d *declaration, r running) registry.Tool {
 	def := d.definition
 	def.Source = registry.SourceCommand
 	def.Description += c.appendix(d.original)
@@ -99,7 +94,7 @@ func (c *command) tool(d *declaration, r running) registry.Tool {
 	t.Run = func(ctx context.Context, call registry.Call) (registry.Result, error) {
 		return c.call(ctx, d, r.isResult, call)
 	}
-	r.apply(&t, c.opts.Discovery.Origin.String())
+	r.apply(ctx, &t, c.opts.Discovery.Origin.String(), c.opts.Context)
 	return t
 }
 

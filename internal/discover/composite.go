@@ -13,6 +13,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/expand"
 	"github.com/toolreg/toolreg/internal/jq"
+	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/document"
@@ -71,16 +72,12 @@ func (c *composite) identity() json.RawMessage {
 	return append(append(json.RawMessage{}, c.named.JSON()...), hex.EncodeToString(sum[:])...)
 }
 
-// Len returns the number of composites.
-func (c *Composites) Len() int { return len(c.list) }
-
 // Name returns "composite".
 func (c *Composites) Name() string { return registry.SourceComposite }
 
 // Resolve quarantines composites with a step whose tool does not exist, and reports
-// whether there are any. lookup looks up a name in the registry of all sources. If
-// excused is not nil, it is called with the error of lookup for each such step, and
-// returns true to accept the step.
+// whether there are any. lookup looks up a name in the registry of all sources. excused is
+// called with the error of lookup for each such step, and returns true to accept the step.
 func (c *Composites) Resolve(lookup func(name string) error,
 	excused func(document.Problem, error) bool) (missing bool) {
 	for _, one := range c.list {
@@ -93,7 +90,7 @@ func (c *Composites) Resolve(lookup func(name string) error,
 				continue
 			}
 			p := one.problem(fmt.Sprintf("/steps/%d/tool", i), err.Error(), "")
-			if excused == nil || !excused(p, err) {
+			if !excused(p, err) {
 				one.problems, missing = append(one.problems, p), true
 			}
 		}
@@ -177,21 +174,21 @@ func (r *compositeReader) read(ctx context.Context) *composite {
 		Name: r.named.Name, Source: registry.SourceComposite, Category: registry.CategoryOther,
 	}}
 	r.problems = slices.Clone(r.named.Problems)
-	o, err := readObject(r.named.JSON())
-	if err != nil {
+	o, ok := readObject(r.named.JSON())
+	if !ok {
 		return c // reported by the settings
 	}
 	r.define(ctx, &c.definition, o)
-	steps, _ := readList(o["steps"])
+	steps, _ := jsonx.Elements(o["steps"])
 	for i, raw := range steps {
-		s, err := readObject(raw)
-		if err != nil {
+		s, ok := readObject(raw)
+		if !ok {
 			continue
 		}
 		c.steps = append(c.steps, r.step(fmt.Sprintf("/steps/%d", i), s))
 	}
 	c.result = r.expression("/result", o)
-	c.file, _ = stringIn(o, "script")
+	c.file, _ = jsonx.Text(o["script"])
 	switch {
 	case c.file == "" && !present(o["steps"]):
 		r.fail("", `missing property "steps"`, "a composite has steps or a script")
@@ -229,10 +226,10 @@ func (r *compositeReader) script(file string) []byte {
 }
 
 func (r *compositeReader) define(ctx context.Context, def *registry.Definition, o object) {
-	def.Description, _ = stringIn(o, "description")
-	def.DisplayName, _ = stringIn(o, "displayName")
-	def.Icon, _ = stringIn(o, "icon")
-	if category, ok := stringIn(o, "category"); ok {
+	def.Description, _ = jsonx.Text(o["description"])
+	def.DisplayName, _ = jsonx.Text(o["displayName"])
+	def.Icon, _ = jsonx.Text(o["icon"])
+	if category, ok := jsonx.Text(o["category"]); ok {
 		def.Category = registry.Category(category)
 	}
 	if present(o["tags"]) && json.Unmarshal(o["tags"], &def.Tags) != nil {
@@ -256,20 +253,15 @@ func (r *compositeReader) define(ctx context.Context, def *registry.Definition, 
 
 func (r *compositeReader) step(at string, o object) step {
 	s := step{params: r.expression(at+"/params", o), when: r.expression(at+"/if", o)}
-	s.tool, _ = stringIn(o, "tool")
+	s.tool, _ = jsonx.Text(o["tool"])
 	s.continueOnError = string(o["continueOnError"]) == "true"
 	return s
-}
-
-func stringIn(o object, field string) (text string, ok bool) {
-	ok = present(o[field]) && json.Unmarshal(o[field], &text) == nil
-	return text, ok
 }
 
 // expression compiles the field that a pointer refers to. It returns nil if the
 // field is absent.
 func (r *compositeReader) expression(pointer string, o object) *jq.Expression {
-	text, ok := stringIn(o, path.Base(pointer))
+	text, ok := jsonx.Text(o[path.Base(pointer)])
 	if !ok {
 		return nil
 	}

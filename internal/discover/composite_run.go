@@ -60,13 +60,13 @@ const (
 	stepSkipped = "skipped"
 )
 
-// stepBudget is the context key of the number of steps left, an *atomic.Int64,
-// which nested composites share.
-type stepBudget struct{}
+// openRuns is what nested composites share, the context value of openRunsKey.
+type openRuns struct {
+	open []*composite  // those that are running, outermost first
+	left *atomic.Int64 // how many more steps may run; nil until one with steps runs
+}
 
-// openRuns is the context key of the composites that are running, an
-// []*composite, outermost first.
-type openRuns struct{}
+type openRunsKey struct{}
 
 type compositeRun struct {
 	*composite
@@ -82,19 +82,19 @@ type compositeRun struct {
 // calls itself, from a script or by a name that findCycles cannot resolve, such as one from
 // an override.
 func beginRun(ctx context.Context, one *composite) (context.Context, error) {
-	open, _ := ctx.Value(openRuns{}).([]*composite)
-	if slices.Contains(open, one) {
+	runs, _ := ctx.Value(openRunsKey{}).(openRuns)
+	if slices.Contains(runs.open, one) {
 		return nil, &document.Error{Problems: []document.Problem{one.problem("", "it calls itself again", noCycles)}}
 	}
-	return context.WithValue(ctx, openRuns{}, append(slices.Clip(open), one)), nil
+	runs.open = append(slices.Clip(runs.open), one)
+	if one.file == "" && runs.left == nil {
+		runs.left = new(atomic.Int64)
+		runs.left.Store(maxRun)
+	}
+	return context.WithValue(ctx, openRunsKey{}, runs), nil
 }
 
 func (c *Composites) run(ctx context.Context, one *composite, call registry.Call) (registry.Result, error) {
-	if ctx.Value(stepBudget{}) == nil {
-		left := new(atomic.Int64)
-		left.Store(maxRun)
-		ctx = context.WithValue(ctx, stepBudget{}, left)
-	}
 	start := time.Now()
 	r := &compositeRun{composite: one, asked: call, steps: []any{}}
 	var err error
@@ -109,7 +109,7 @@ func (c *Composites) run(ctx context.Context, one *composite, call registry.Call
 		return registry.Result{}, err
 	}
 	result.Duration = time.Since(start)
-	result.Meta = r.meta()
+	result.Meta, _ = json.Marshal(map[string]any{"steps": r.trace}) // cannot fail: strings and numbers
 	result.Summary = r.summary()
 	return result, err
 }
@@ -149,7 +149,10 @@ func (r *compositeRun) all(ctx context.Context) (registry.Result, error) {
 		return registry.ErrorResult(registry.ErrorExecution,
 			fmt.Sprintf("the result of composite %q, %q, failed: %s", r.named.Name, r.result.Text, err)), nil
 	}
-	return valueResult(v)
+	text, structured, err := jq.Text(v)
+	out := registry.TextResult(text)
+	out.Structured = structured
+	return out, err
 }
 
 // nameStep adds the step's name to the text of its failed result.
@@ -257,7 +260,7 @@ func (r *compositeRun) attempt(ctx context.Context, i int, s *step) (wanted bool
 			return true, result, fmt.Errorf("its params %q: %w", s.params.Text, err)
 		}
 	}
-	if left, ok := ctx.Value(stepBudget{}).(*atomic.Int64); ok && left.Add(-1) < 0 {
+	if ctx.Value(openRunsKey{}).(openRuns).left.Add(-1) < 0 {
 		return true, result, fmt.Errorf("%w of %d", errTooManySteps, maxRun)
 	}
 	if r.asked.Progress != nil {
@@ -338,24 +341,6 @@ func stepView(t stepTrace, result *registry.Result) any {
 		}
 	}
 	return out
-}
-
-// valueResult converts the value of an expression to a result: text stays as it
-// is, everything else becomes JSON, and an object also becomes structured
-// content.
-func valueResult(v any) (registry.Result, error) {
-	text, structured, err := jq.Text(v)
-	result := registry.TextResult(text)
-	result.Structured = structured
-	return result, err
-}
-
-func (r *compositeRun) meta() json.RawMessage {
-	raw, err := json.Marshal(map[string]any{"steps": r.trace})
-	if err != nil {
-		return nil
-	}
-	return raw
 }
 
 func (r *compositeRun) summary() string {

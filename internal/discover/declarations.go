@@ -50,7 +50,7 @@ func readArray(data []byte) ([]json.RawMessage, error) {
 		return nil, notJSON(data, syntax)
 	case err != nil || items == nil:
 		hint := ""
-		if o, err := readObject(data); err == nil {
+		if o, ok := readObject(data); ok {
 			hint = "; " + cmp.Or(unwrapped(o), "wrap it in [ ]")
 		}
 		return nil, fmt.Errorf("it should print a JSON array, not %s%s", jsonx.KindOf(data), hint)
@@ -66,12 +66,12 @@ const readable = 5000
 // other objects.
 func unwrapped(o object) string {
 	for _, key := range []string{"tools", "functions", "function_declarations", "functionDeclarations"} {
-		if _, err := readList(o[key]); err == nil {
+		if _, ok := jsonx.Elements(o[key]); ok {
 			return fmt.Sprintf("print the array in its member %q", key)
 		}
 	}
 	for _, wrapper := range []string{"function", "toolSpec"} { // OpenAI's form, and Bedrock's
-		if inner, err := readObject(o[wrapper]); err == nil && truthy(inner["name"]) {
+		if inner, ok := readObject(o[wrapper]); ok && truthy(inner["name"]) {
 			return fmt.Sprintf("print what is in its member %q, without the wrapper", wrapper)
 		}
 	}
@@ -108,14 +108,14 @@ func firstLine(data []byte) string {
 
 func (d *declarations) item(i int, raw json.RawMessage) {
 	place := fmt.Sprintf("item %d", i)
-	o, err := readObject(raw)
-	if err != nil {
+	o, ok := readObject(raw)
+	if !ok {
 		d.skip(place, "is %s, not an object", jsonx.KindOf(raw))
 		return
 	}
 	for _, key := range []string{"function_declarations", "functionDeclarations"} {
-		list, err := readList(o[key])
-		if err != nil {
+		list, ok := jsonx.Elements(o[key])
+		if !ok {
 			continue
 		}
 		for j, f := range list {
@@ -132,9 +132,9 @@ func (d *declarations) item(i int, raw json.RawMessage) {
 }
 
 func (d *declarations) function(place string, raw json.RawMessage) {
-	o, err := readObject(raw)
+	o, ok := readObject(raw)
 	switch {
-	case err != nil:
+	case !ok:
 		d.skip(place, "is %s, not an object", jsonx.KindOf(raw))
 	case truthy(o["name"]):
 		d.declare(place, o, raw)

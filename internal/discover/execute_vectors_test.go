@@ -69,7 +69,7 @@ func checkExecute(t *testing.T, c executeCase, differ map[string]string) {
 	}
 	source := NewCommand(CommandOptions{Call: callCommand(t, c, dir), Options: Options{ProjectRoot: dir,
 		Env: []string{"PATH=" + filepath.Join(dir, "bin") + ":" + os.Getenv("PATH")}}}).(*command)
-	tool := source.tool(&declaration{original: c.Tool, definition: registry.Definition{Name: c.Tool}}, running{})
+	tool := source.tool(t.Context(), &declaration{original: c.Tool, definition: registry.Definition{Name: c.Tool}}, running{})
 	var compact bytes.Buffer
 	if err := json.Compact(&compact, c.Params); c.Params != nil && err != nil {
 		t.Fatal(err)

@@ -73,19 +73,11 @@ func (d *declarations) diagnostics() []registry.Diagnostic {
 	return out
 }
 
-func readObject(raw json.RawMessage) (object, error) {
+func readObject(raw json.RawMessage) (object, bool) {
 	if jsonx.KindOf(raw) != jsonx.Object {
-		return nil, errors.New("not an object")
+		return nil, false
 	}
-	return maps.Collect(jsonx.Members(raw)), nil
-}
-
-func readList(raw json.RawMessage) ([]json.RawMessage, error) {
-	list, ok := jsonx.Elements(raw)
-	if !ok {
-		return nil, errors.New("not an array")
-	}
-	return list, nil
+	return maps.Collect(jsonx.Members(raw)), true
 }
 
 // noParams is the schema of a tool without params.
@@ -130,16 +122,10 @@ func (r fieldReader) wrong(field, want string) {
 		fmt.Sprintf("its %q is %s, not %s; ignored", field, jsonx.KindOf(r.o[field]), want), "")
 }
 
-// has reports whether a field is present; null means absent.
-func (r fieldReader) has(field string) bool {
-	raw := r.o[field]
-	return len(raw) > 0 && string(raw) != "null"
-}
-
 // into decodes a field into a variable. It returns false if the field is absent or
 // has another type.
 func (r fieldReader) into(field, want string, v any) bool {
-	if !r.has(field) {
+	if !present(r.o[field]) {
 		return false
 	}
 	if json.Unmarshal(r.o[field], v) != nil {
@@ -171,10 +157,11 @@ func (r fieldReader) texts(field string) []string {
 }
 
 func (r fieldReader) objectOf(field string) json.RawMessage {
-	if !r.has(field) {
+	raw := r.o[field]
+	switch {
+	case !present(raw):
 		return nil
-	}
-	if raw := r.o[field]; raw[0] == '{' {
+	case raw[0] == '{':
 		return raw
 	}
 	r.wrong(field, "an object")
@@ -190,27 +177,19 @@ func (r fieldReader) category() registry.Category {
 }
 
 func (r fieldReader) examples() []registry.Example {
-	if !r.has("examples") {
-		return nil
-	}
-	list, err := readList(r.o["examples"])
-	if err != nil {
+	list, ok := jsonx.Elements(r.o["examples"])
+	if !ok && present(r.o["examples"]) {
 		r.wrong("examples", "a list")
-		return nil
 	}
 	var out []registry.Example
 	for _, raw := range list {
-		o, err := readObject(raw)
-		if err != nil {
+		o, ok := readObject(raw)
+		if !ok {
 			r.wrong("examples", "a list of objects")
 			continue
 		}
-		var e registry.Example
-		if json.Unmarshal(o["description"], &e.Description) != nil {
-			e.Description = ""
-		}
-		e.Params = o["params"]
-		out = append(out, e)
+		description, _ := jsonx.Text(o["description"])
+		out = append(out, registry.Example{Description: description, Params: o["params"]})
 	}
 	return out
 }
@@ -218,37 +197,25 @@ func (r fieldReader) examples() []registry.Example {
 // description reads the description. Gemini CLI converts any value to text, so a
 // list of lines is joined by commas. This does the same, with a diagnostic.
 func (r fieldReader) description() string {
-	if !r.has("description") {
-		return ""
-	}
-	raw := r.o["description"]
-	var s string
-	if json.Unmarshal(raw, &s) == nil {
-		return s
-	}
 	var list []string
-	if json.Unmarshal(raw, &list) == nil {
+	if json.Unmarshal(r.o["description"], &list) == nil && list != nil {
 		r.d.diagnose(registry.SeverityWarning, "field_coerced", r.tool,
 			"its description is a list, not a string; its parts were joined", "")
 		return strings.Join(list, ",")
 	}
-	r.wrong("description", "a string")
-	return ""
+	return r.text("description", "")
 }
 
 // parameters returns the input schema byte for byte: the first of the two possible
 // fields that is an object. If neither is, the tool has no params.
 func (r fieldReader) parameters() json.RawMessage {
 	for _, field := range []string{"parameters", "parametersJsonSchema"} {
-		if raw := r.o[field]; len(raw) > 0 && raw[0] == '{' {
+		if raw := r.objectOf(field); raw != nil {
 			return raw
-		}
-		if r.has(field) {
-			r.wrong(field, "an object")
 		}
 	}
 	for _, field := range []string{"inputSchema", "input_schema"} {
-		if r.has(field) {
+		if present(r.o[field]) {
 			r.d.diagnose(registry.SeverityWarning, "field_ignored", r.tool,
 				fmt.Sprintf("its %q is not read here, so it has no parameters", field), `name it "parameters"`)
 		}

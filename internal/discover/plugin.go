@@ -73,20 +73,16 @@ func (p *plugin) fail(cause error) error {
 	return sourceFailed(cause, "%s (%s): %s", p.Name(), p.Path, cause)
 }
 
-// reads reads the command, the conditions and the other fields that say how a tool
-// runs.
-func (p *plugin) reads(d *declaration) (argv []string, m mapping, r running, c condition, err error) {
+// reads reads the command and the other fields that say how a tool runs.
+func (p *plugin) reads(d *declaration) (argv []string, m mapping, r running, err error) {
 	if argv, err = p.command(d); err != nil {
-		return nil, m, r, c, err
+		return nil, m, r, err
 	}
 	if m, _, err = readMapping(d.fields); err != nil {
-		return nil, m, r, c, err
+		return nil, m, r, err
 	}
-	if r, err = readRunning(d.fields, p.timeout, p.opts.Evaluator); err != nil {
-		return nil, m, r, c, err
-	}
-	c, err = readCondition(d.fields, p.opts.Evaluator)
-	return argv, m, r, c, err
+	r, err = readRunning(d.fields, p.timeout, p.opts.Evaluator)
+	return argv, m, r, err
 }
 
 // command returns the argv that runs a tool: its own, or the plugin's followed

@@ -51,7 +51,8 @@ func readCondition(o object, evaluator []string) (condition, error) {
 	return c, nil
 }
 
-func present(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }
+// present reports whether a declaration has a field; null means that it has not.
+func present(raw json.RawMessage) bool { return !jsonx.IsNull(raw) }
 
 // unmet describes the first condition that is not met, or returns "" if all are. A
 // condition that cannot be evaluated is not met. The context is decoded for each

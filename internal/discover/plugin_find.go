@@ -45,16 +45,16 @@ func FindPlugins(ctx context.Context, place PluginPlace) []*Plugin {
 	case (errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)) && !place.Required:
 		return nil
 	case err != nil:
-		return []*Plugin{refused(place, place.Path, text.Cause(err).Error(), place.Hint)}
+		return []*Plugin{refused(place.Path, text.Cause(err).Error(), place.Hint)}
 	case !info.IsDir():
 		if slices.Contains(manifestNames(), filepath.Base(place.Path)) {
-			return []*Plugin{refused(place, place.Path,
+			return []*Plugin{refused(place.Path,
 				"a manifest, not the folder of a plugin", "name the folder that it is in")}
 		}
-		if p := scriptPlugin(place, place.Path, info); p != nil {
+		if p := scriptPlugin(place.Path, info); p != nil {
 			return []*Plugin{p}
 		}
-		return []*Plugin{refused(place, place.Path,
+		return []*Plugin{refused(place.Path,
 			"neither a folder nor an executable file", "chmod +x makes a script executable")}
 	}
 	if manifests := manifestsIn(place.Path); len(manifests) > 0 {
@@ -66,7 +66,7 @@ func FindPlugins(ctx context.Context, place PluginPlace) []*Plugin {
 func pluginsIn(ctx context.Context, place PluginPlace, schema *registry.Validator) []*Plugin {
 	entries, err := os.ReadDir(place.Path)
 	if err != nil {
-		return []*Plugin{refused(place, place.Path, text.Cause(err).Error(), "")}
+		return []*Plugin{refused(place.Path, text.Cause(err).Error(), "")}
 	}
 	var out []*Plugin
 	for _, e := range entries {
@@ -74,25 +74,25 @@ func pluginsIn(ctx context.Context, place PluginPlace, schema *registry.Validato
 			continue
 		}
 		if len(out) == maxPlugins {
-			return append(out, refused(place, place.Path,
+			return append(out, refused(place.Path,
 				fmt.Sprintf("more than %d plugins; the rest is ignored", maxPlugins), ""))
 		}
 		path := filepath.Join(place.Path, e.Name())
 		info, err := os.Stat(path)
 		if err != nil { // a link that leads nowhere
-			out = append(out, refused(place, path, text.Cause(err).Error(), ""))
+			out = append(out, refused(path, text.Cause(err).Error(), ""))
 			continue
 		}
 		if info.IsDir() {
 			if manifests := manifestsIn(path); len(manifests) > 0 {
 				out = append(out, folderPlugin(ctx, place, path, manifests, schema))
 			} else if !slices.Contains([]string{"node_modules", "__pycache__"}, e.Name()) {
-				out = append(out, refused(place, path, "no plugin.yaml or plugin.json in it",
+				out = append(out, refused(path, "no plugin.yaml or plugin.json in it",
 					"toolreg plugins schema shows their format"))
 			}
 			continue
 		}
-		if p := scriptPlugin(place, path, info); p != nil {
+		if p := scriptPlugin(path, info); p != nil {
 			out = append(out, p)
 		}
 	}
@@ -100,7 +100,7 @@ func pluginsIn(ctx context.Context, place PluginPlace, schema *registry.Validato
 }
 
 // refused returns an unusable plugin. Its id is derived from the path.
-func refused(place PluginPlace, path, message, hint string) *Plugin {
+func refused(path, message, hint string) *Plugin {
 	return &Plugin{ID: nameOf(path), Dir: path, Path: path,
 		Problems: []document.Problem{{File: path, Message: message, Hint: hint}}}
 }
@@ -141,14 +141,14 @@ func folderPlugin(ctx context.Context, place PluginPlace, dir string,
 
 // scriptPlugin returns the plugin of an executable file. It returns nil for other
 // files.
-func scriptPlugin(place PluginPlace, path string, info fs.FileInfo) *Plugin {
+func scriptPlugin(path string, info fs.FileInfo) *Plugin {
 	if !process.Executable(path, info) {
 		return nil
 	}
 	base := filepath.Base(path)
 	id := strings.TrimSuffix(base, filepath.Ext(base))
 	if !IsPluginID(id) {
-		return refused(place, path, fmt.Sprintf("%q cannot be the id of a plugin", id),
+		return refused(path, fmt.Sprintf("%q cannot be the id of a plugin", id),
 			"ids are letters, digits, _ . and -, and begin with a letter or digit")
 	}
 	return &Plugin{

@@ -1,6 +1,7 @@
 package discover
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"encoding/json"
@@ -12,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings/document"
@@ -77,8 +79,8 @@ func (p *Plugin) rejectTool(i int, problem document.Problem) {
 
 // readFields reads the fields that have the right type; the schema reports the others.
 func (p *Plugin) readFields(raw json.RawMessage) {
-	o, err := readObject(raw)
-	if err != nil {
+	o, ok := readObject(raw)
+	if !ok {
 		return
 	}
 	into := func(field string, v any) bool { return present(o[field]) && json.Unmarshal(o[field], v) == nil }
@@ -90,7 +92,7 @@ func (p *Plugin) readFields(raw json.RawMessage) {
 	into("description", &p.Description)
 	into("factory", &p.factory)
 	into("call", &p.call)
-	tools, _ := readList(o["tools"])
+	tools, _ := jsonx.Elements(o["tools"])
 	for _, raw := range tools {
 		tool, _ := readObject(raw)
 		p.tools = append(p.tools, tool)
@@ -162,8 +164,7 @@ func (p *Plugin) checkCommands(doc *document.Document) {
 			p.problem(doc, pointer, "the tool has no command, and the plugin has no call command",
 				`add command: [./run.sh]`)
 		case present(o["command"]) && json.Unmarshal(o["command"], &argv) == nil:
-			var cwd string
-			_ = json.Unmarshal(o["cwd"], &cwd) // the schema checks the type
+			cwd, _ := jsonx.Text(o["cwd"]) // the schema checks the type
 			check(pointer+"/command", argv, func(i int, word string) bool {
 				from := p.Dir
 				if i > 0 && cwd == "project" {
@@ -185,11 +186,9 @@ func (p *Plugin) checkTools(ctx context.Context, doc *document.Document) {
 	seen := map[string]bool{}
 	for i, o := range p.tools {
 		at := fmt.Sprintf("/tools/%d", i)
-		var name, version string
-		_ = json.Unmarshal(o["name"], &name) // the schema checks the types
-		if json.Unmarshal(o["version"], &version) != nil {
-			version = p.Version
-		}
+		name, _ := jsonx.Text(o["name"]) // the schema checks the types
+		version, _ := jsonx.Text(o["version"])
+		version = cmp.Or(version, p.Version)
 		if key := registry.ValidName(name) + "@" + version; name != "" && seen[key] {
 			p.problem(doc, at+"/name", fmt.Sprintf("a second tool %q of version %q", name, version),
 				"give it another name or version")
@@ -198,11 +197,7 @@ func (p *Plugin) checkTools(ctx context.Context, doc *document.Document) {
 		}
 		for _, field := range []string{"channels", "when", "timeout", "output", "confirm"} {
 			alone := object{field: o[field]}
-			_, err := readCondition(alone, nil)
-			if err == nil {
-				_, err = readRunning(alone, 0, nil)
-			}
-			if err != nil {
+			if _, err := readRunning(alone, 0, nil); err != nil {
 				p.fieldProblem(doc, at+"/"+field, err.Error())
 			}
 		}
@@ -224,10 +219,10 @@ func (p *Plugin) checkSchemas(ctx context.Context, doc *document.Document, at st
 		}
 	}
 	validator := registry.NewValidator(o["parameters"])
-	examples, _ := readList(o["examples"])
+	examples, _ := jsonx.Elements(o["examples"])
 	for i, raw := range examples {
-		e, err := readObject(raw)
-		if err != nil || !present(e["params"]) {
+		e, ok := readObject(raw)
+		if !ok || !present(e["params"]) {
 			continue // reported by the manifest's schema
 		}
 		violations, err := validator.Validate(ctx, e["params"])
@@ -276,11 +271,7 @@ func (p *Plugin) Check(ctx context.Context) []document.Problem {
 	if doc, _ := document.Read(p.Path); doc != nil && p.Sum == doc.Sum {
 		q.checkTools(ctx, doc)
 	}
-	out := slices.Clone(q.Problems)
-	for _, problems := range q.bad {
-		out = append(out, problems...)
-	}
-	return document.SortProblems(out)
+	return document.SortProblems(append(slices.Clone(q.Problems), q.LeftOut()...))
 }
 
 // LeftOut returns the problems that disable single tools.
@@ -329,7 +320,7 @@ func (p *Plugin) Lint(env []string, builtin func(name string) string) (missing, 
 		if json.Unmarshal(o["command"], &argv) == nil {
 			program(at+"/command", argv)
 		}
-		if name, _ := stringIn(o, "name"); builtin(name) != "" {
+		if name, _ := jsonx.Text(o["name"]); builtin(name) != "" {
 			tell(at+"/name",
 				fmt.Sprintf("%q is a name of the built-in tool %s, so the tool is ignored unless excludeTools lists that one",
 					name, builtin(name)),

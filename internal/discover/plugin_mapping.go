@@ -92,10 +92,7 @@ const variableChars = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ01234
 
 // properties returns the schemas of a tool's params by name.
 func properties(o object) map[string]json.RawMessage {
-	schema, err := readObject(o["parameters"])
-	if err != nil {
-		return nil
-	}
+	schema, _ := readObject(o["parameters"])
 	members, _ := readObject(schema["properties"])
 	return members
 }
@@ -200,10 +197,7 @@ func (m mapping) refuseNUL(f filler, params object, refuse func(param, message s
 // allowsDash reports whether a schema restricts the values by a pattern, a list of values or
 // a negative minimum. A value that begins with "-" and is valid is then intended.
 func allowsDash(schema json.RawMessage) bool {
-	o, err := readObject(schema)
-	if err != nil {
-		return false
-	}
+	o, _ := readObject(schema)
 	var minimum float64
 	return present(o["pattern"]) || present(o["enum"]) || present(o["const"]) ||
 		json.Unmarshal(o["minimum"], &minimum) == nil && minimum < 0

@@ -25,8 +25,7 @@ func (p *plugin) Discover(ctx context.Context) ([]registry.Tool, []registry.Diag
 	found := &declarations{source: p.Name(), limits: p.opts.Limits}
 	for i, o := range p.tools {
 		if problems := p.bad[i]; len(problems) > 0 {
-			var name string
-			_ = json.Unmarshal(o["name"], &name) // the schema checks the type
+			name, _ := jsonx.Text(o["name"]) // the schema checks the type
 			found.quarantine(name, (&document.Error{Problems: problems}).Error(),
 				"toolreg plugins check shows every mistake")
 			continue
@@ -57,13 +56,12 @@ func (p *plugin) tool(ctx context.Context, found *declarations, d *declaration) 
 	def.Source, def.Plugin = p.Name(), p.ID
 	def.Version = cmp.Or(def.Version, p.Version)
 	def.Author = cmp.Or(def.Author, p.Author)
-	argv, m, r, c, err := p.reads(d)
+	argv, m, r, err := p.reads(d)
 	if err != nil && d.quarantine == nil {
 		found.spoil(d, err, "")
 	}
 	t.Definition, t.Identity, t.Declared, t.Quarantine = def, p.identity(argv, d.fields), p.Path, d.quarantine
 	t.Program, t.Folder = registry.ProgramPlugins, p.Dir
-	t.Unmet = c.unmet(ctx, p.opts.Context)
 	t.Run = func(ctx context.Context, call registry.Call) (registry.Result, error) {
 		return p.run(ctx, argv, m, d, r.isResult, call)
 	}
@@ -74,7 +72,7 @@ func (p *plugin) tool(ctx context.Context, found *declarations, d *declaration) 
 		}
 		return nil
 	}
-	r.apply(&t, p.Path)
+	r.apply(ctx, &t, p.Path, p.opts.Context)
 	return t
 }
 

@@ -213,10 +213,11 @@ type running struct {
 	timeout  time.Duration // 0 means no limit
 	confirm  *confirmation // if nil, only the policy decides
 	isResult bool          // stdout is a result as JSON, not text
+	enabled  condition
 }
 
-// readRunning reads the fields timeout, confirm and output of a declaration;
-// timeout is the default, evaluator is for [jq.Expression.Isolated].
+// readRunning reads the fields timeout, confirm, output, channels and when of a
+// declaration; timeout is the default, evaluator is for [jq.Expression.Isolated].
 func readRunning(o object, timeout time.Duration, evaluator []string) (running, error) {
 	r := running{timeout: timeout}
 	var err error
@@ -240,12 +241,14 @@ func readRunning(o object, timeout time.Duration, evaluator []string) (running, 
 		}
 		r.confirm.when = r.confirm.when.Isolated(evaluator)
 	}
-	return r, nil
+	r.enabled, err = readCondition(o, evaluator)
+	return r, err
 }
 
-// apply sets the fields of t accordingly; origin is the file that declares it.
-func (r running) apply(t *registry.Tool, origin string) {
-	t.Timeout = r.timeout
+// apply sets the fields of t accordingly; origin is the file that declares it, and about
+// the context that its conditions refer to.
+func (r running) apply(ctx context.Context, t *registry.Tool, origin string, about json.RawMessage) {
+	t.Timeout, t.Unmet = r.timeout, r.enabled.unmet(ctx, about)
 	if r.confirm == nil {
 		return
 	}
@@ -291,10 +294,15 @@ func readConfirmation(raw json.RawMessage) (*confirmation, error) {
 func (c *confirmation) reason(ctx context.Context, params json.RawMessage) string {
 	why := "its confirm applies to every call"
 	if c.when != nil {
-		switch ok, err := c.holds(ctx, params); {
+		v, err := jq.Decode(params)
+		holds := false
+		if err == nil {
+			holds, err = c.when.HoldsBriefly(ctx, v)
+		}
+		switch {
 		case err != nil:
 			why = fmt.Sprintf("its confirm.when %s failed: %s", text.Quote(c.when.Text), err)
-		case !ok:
+		case !holds:
 			return ""
 		default:
 			why = fmt.Sprintf("its confirm.when %s is true", text.Quote(c.when.Text))
@@ -304,14 +312,6 @@ func (c *confirmation) reason(ctx context.Context, params json.RawMessage) strin
 		why = fmt.Sprintf("%s (%s)", text.Quote(c.title), why)
 	}
 	return "the tool itself asks: " + why
-}
-
-func (c *confirmation) holds(ctx context.Context, params json.RawMessage) (bool, error) {
-	v, err := jq.Decode(params)
-	if err != nil {
-		return false, err
-	}
-	return c.when.HoldsBriefly(ctx, v)
 }
 
 // readDuration reads an integer in milliseconds or text such as "30s".

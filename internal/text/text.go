@@ -101,6 +101,27 @@ func AppendNew[T comparable](list []T, values ...T) []T {
 	return list
 }
 
+// Typo reports whether two texts differ by one typing mistake: edited means that one byte is
+// missing or another, swapped that two neighboring ones have changed places.
+func Typo(a, b string) (edited, swapped bool) {
+	if len(a) > len(b) {
+		a, b = b, a
+	}
+	i := 0
+	for i < len(a) && a[i] == b[i] {
+		i++
+	}
+	switch {
+	case len(a)+1 == len(b):
+		return a[i:] == b[i+1:], false
+	case len(a) != len(b) || i == len(a):
+		return false, false
+	case a[i+1:] == b[i+1:]:
+		return true, false
+	}
+	return false, a[i] == b[i+1] && a[i+1] == b[i] && a[i+2:] == b[i+2:]
+}
+
 // Count returns a number with its noun: "1 file", "2 files".
 func Count(n int, noun string) string { return strconv.Itoa(n) + " " + Plural(n, noun) }
 

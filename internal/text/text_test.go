@@ -167,3 +167,22 @@ func TestCount(t *testing.T) {
 		}
 	}
 }
+
+func TestTypo(t *testing.T) {
+	for _, c := range []struct {
+		a, b            string
+		edited, swapped bool
+	}{
+		{"", "", false, false}, {"", "i", true, false}, {"issue", "issue", false, false}, {"issue", "issues", true, false},
+		{"branch", "brach", true, false}, {"issue", "xssue", true, false}, {"issue", "issua", true, false},
+		{"issue", "isseu", false, true}, {"issue", "sisue", false, true}, {"issue", "iusse", false, false},
+		{"issue", "isu", false, false}, {"issue", "isxxe", false, false}, {"ab", "cd", false, false},
+	} {
+		for range 2 {
+			if edited, swapped := Typo(c.a, c.b); edited != c.edited || swapped != c.swapped {
+				t.Errorf("%q, %q: %v, %v", c.a, c.b, edited, swapped)
+			}
+			c.a, c.b = c.b, c.a
+		}
+	}
+}

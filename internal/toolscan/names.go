@@ -3,6 +3,8 @@ package toolscan
 import (
 	"strings"
 	"unicode"
+
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 const (
@@ -95,8 +97,8 @@ func (n *names) similar(name string) (severity Severity, words string) {
 	}
 	for length := len(plain) - 1; length <= len(plain)+1; length++ {
 		for _, other := range n.length[length] {
-			if swapped(plain, other) ||
-				len(plain) >= minEdited && oneEdit(plain, other) && !isInflection(plain, other) {
+			edited, swapped := text.Typo(plain, other)
+			if swapped || edited && len(plain) >= minEdited && !isInflection(plain, other) {
 				return Low, name + " resembles " + n.plain[other]
 			}
 		}
@@ -112,27 +114,6 @@ func isInflection(a, b string) bool {
 	}
 	stem := func(name string) string { return strings.ReplaceAll(strings.TrimRight(name, "0123456789"), "s", "") }
 	return stem(a) == stem(b)
-}
-
-// swapped reports whether two names differ in the order of two characters.
-func swapped(a, b string) bool {
-	i := 0
-	for i < len(a) && i < len(b) && a[i] == b[i] {
-		i++
-	}
-	return len(a) == len(b) && i+1 < len(a) && a[i] == b[i+1] && a[i+1] == b[i] && a[i+2:] == b[i+2:]
-}
-
-// oneEdit reports whether two names differ in one character that is missing or another.
-func oneEdit(a, b string) bool {
-	if len(a) > len(b) {
-		a, b = b, a
-	}
-	i := 0
-	for i < len(a) && a[i] == b[i] {
-		i++
-	}
-	return len(a) == len(b) && i < len(a) && a[i+1:] == b[i+1:] || len(a)+1 == len(b) && a[i:] == b[i+1:]
 }
 
 // isOther reports whether a word is the name of another server's tool, or ends with it, as

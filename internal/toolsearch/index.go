@@ -131,9 +131,8 @@ type part struct {
 	stems    map[string]int32 // index into postings by stem
 	postings [][]posting
 
-	recent      [4096]recent // by hash of the word
-	passed      []int32      // terms of its server, which are not counted
-	found       []int32      // terms of the field being added
+	passed      []int32 // terms of its server, which are not counted
+	found       []int32 // terms of the field being added
 	names, docs []string
 }
 
@@ -176,29 +175,13 @@ func (p *part) addText(f field, texts ...string) {
 	}
 }
 
-// recent is a word and its index into postings.
-type recent struct {
-	word string
-	term int32
-}
-
-// term returns the index of a word's stem. Words recur often, so most are found
-// in the cache and few are stemmed.
+// term returns the index of a word's stem. Words recur often, so few are stemmed.
 func (p *part) term(word string) int32 {
-	hash := uint32(len(word))
-	for i := range len(word) {
-		hash = hash*31 + uint32(word[i])
-	}
-	r := &p.recent[hash%uint32(len(p.recent))]
-	if r.word == word {
-		return r.term
-	}
 	term, ok := p.terms[word]
 	if !ok {
 		term = p.stem(stem(folded(word)))
 		p.terms[word] = term
 	}
-	*r = recent{word, term}
 	return term
 }
 

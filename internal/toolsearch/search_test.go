@@ -249,8 +249,8 @@ func TestOneTypo(t *testing.T) {
 		a, b string
 		want bool
 	}{
-		{"branch", "brach", true}, {"brach", "branch", true}, {"issue", "isseu", true}, {"issue", "issua", true}, {"issue", "xssue", false}, {"", "i", false},
-		{"issue", "issues", true}, {"issue", "issue", true}, {"issue", "sisue", false}, {"issue", "iusse", false}, {"issue", "isu", false}, {"issue", "other", false},
+		{"branch", "brach", true}, {"brach", "branch", true}, {"issue", "isseu", true}, {"issue", "issua", true}, {"issue", "xssue", false},
+		{"issue", "issues", true}, {"issue", "sisue", false}, {"issue", "iusse", false}, {"issue", "isu", false}, {"issue", "other", false},
 	} {
 		if got := oneTypo(c.a, c.b); got != c.want {
 			t.Errorf("%s, %s: %v", c.a, c.b, got)

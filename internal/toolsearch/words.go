@@ -131,27 +131,12 @@ func stems(text string) (out []string) {
 	return out
 }
 
-// oneTypo reports whether two words differ by one missing, wrong or swapped
-// letter. The first letter must match, because it is rarely wrong, and
-// otherwise slack would match black.
+// oneTypo reports whether two words, which are not empty, differ by one typing mistake.
+// The first letter must match, because it is rarely wrong, and otherwise slack would
+// match black.
 func oneTypo(a, b string) bool {
-	if len(a) > len(b) {
-		a, b = b, a
-	}
-	if a == "" || len(b)-len(a) > 1 || a[0] != b[0] {
-		return false
-	}
-	i := 1
-	for i < len(a) && a[i] == b[i] {
-		i++
-	}
-	if len(a) < len(b) {
-		return a[i:] == b[i+1:]
-	}
-	if i+1 >= len(a) || a[i+1:] == b[i+1:] {
-		return true
-	}
-	return a[i] == b[i+1] && a[i+1] == b[i] && a[i+2:] == b[i+2:]
+	edited, swapped := text.Typo(a, b)
+	return (edited || swapped) && a[0] == b[0]
 }
 
 // isStopWord reports whether a word says nothing about what a tool does.

@@ -7,7 +7,6 @@
 package expand
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,6 +14,8 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+
+	"github.com/toolreg/toolreg/internal/jsonx"
 )
 
 // maxNested limits the nesting of defaults: ${A:-${B:-x}}.
@@ -237,13 +238,10 @@ func printable(s string) string {
 
 // JSON applies expand to every string value of a JSON document.
 func JSON(raw json.RawMessage, expand func(string) (string, error)) (json.RawMessage, error) {
-	dec := json.NewDecoder(bytes.NewReader(raw))
-	dec.UseNumber()
-	var v any
-	if err := dec.Decode(&v); err != nil {
-		return nil, err
+	v, err := jsonx.Decode(raw)
+	if err == nil {
+		v, err = eachValue(v, expand)
 	}
-	v, err := eachValue(v, expand)
 	if err != nil {
 		return nil, err
 	}

@@ -182,9 +182,7 @@ func (s *shaping) fix(p *param, parts []*jsonx.Value) {
 		field = "default"
 	}
 	switch value := p.value(); {
-	case value != nil && p.Enum != nil &&
-		!slices.ContainsFunc(elements(p.Enum),
-			func(item json.RawMessage) bool { return jsonx.Canonical(item) == jsonx.Canonical(value) }):
+	case value != nil && p.Enum != nil && !p.lists(value):
 		s.fail(pointer(p.of, field), "the value is not in the enum of the override", "")
 	case value != nil:
 		s.fits(p, field, value, parts)
@@ -318,11 +316,7 @@ func (s *shaping) examples(given []registry.Example) []registry.Example {
 func (s *shaping) excludes(params json.RawMessage) bool {
 	return slices.ContainsFunc(s.params, func(p param) bool {
 		value := jsonx.Get(params, p.of)
-		if p.Enum == nil || value == nil {
-			return false
-		}
-		return !slices.ContainsFunc(elements(p.Enum),
-			func(item json.RawMessage) bool { return jsonx.Canonical(item) == jsonx.Canonical(value) })
+		return p.Enum != nil && value != nil && !p.lists(value)
 	})
 }
 
@@ -385,11 +379,7 @@ func (s *shaping) checkInputExamples(out *registry.Tool) {
 			s.fail(place, "expected an object with params", "")
 			continue
 		}
-		violations, err := schema.Validate(s.ctx, example)
-		switch {
-		case err == nil && len(violations) > 0:
-			err = &registry.ArgsError{Tool: out.Name, Violations: violations}
-		case err == nil && s.to != nil:
+		if err = schema.Check(s.ctx, out.Name, example); err == nil && s.to != nil {
 			err = s.to.refuse(params)
 		}
 		if err != nil {

@@ -3,6 +3,7 @@ package overrides
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/toolreg/toolreg/internal/jq"
 	"github.com/toolreg/toolreg/internal/jsonx"
@@ -51,6 +52,12 @@ type param struct {
 // isFixed reports whether the param is left out of declarations, so that calls
 // cannot set it.
 func (p *param) isFixed() bool { return p.Hidden || p.Const != nil }
+
+// lists reports whether a value is in the enum.
+func (p *param) lists(value json.RawMessage) bool {
+	return slices.ContainsFunc(elements(p.Enum),
+		func(item json.RawMessage) bool { return jsonx.Canonical(item) == jsonx.Canonical(value) })
+}
 
 // value returns the value to send for a param that calls cannot set, or nil to
 // send none.

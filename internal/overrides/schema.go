@@ -75,20 +75,15 @@ func inline(s, target *jsonx.Value) {
 		target.Get(rest) != nil && (s.Get("properties") != nil || s.Get("patternProperties") != nil)
 	apart = apart || slices.ContainsFunc(target.Members, func(m jsonx.Member) bool { return s.Get(m.Name) != nil })
 	if apart {
-		appendAllOf(s, target)
+		all := s.Get("allOf")
+		if !all.Is(jsonx.Array) {
+			all = jsonx.NewArray()
+			s.Set("allOf", all)
+		}
+		all.Items = append(all.Items, target)
 		return
 	}
 	s.Members = append(s.Members, target.Members...)
-}
-
-// appendAllOf adds a schema that must also accept the value.
-func appendAllOf(s, other *jsonx.Value) {
-	all := s.Get("allOf")
-	if !all.Is(jsonx.Array) {
-		all = jsonx.NewArray()
-		s.Set("allOf", all)
-	}
-	all.Items = append(all.Items, other)
 }
 
 // propertiesWith returns the "properties" of every part that defines a param.

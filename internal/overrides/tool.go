@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 
 	"github.com/toolreg/toolreg/internal/registry"
 )
@@ -73,16 +72,10 @@ func checked(t *registry.Tool, tr *translation) func(context.Context, registry.C
 		if err != nil {
 			return err
 		}
-		violations, err := own.Validate(ctx, w.Params)
-		switch {
-		case err != nil:
-			return fmt.Errorf("%w: the input schema of %s cannot be used: %w", registry.ErrSourceFailed, tr.tool, err)
-		case len(violations) > 0:
-			return tr.inShape(&registry.ArgsError{Tool: tr.tool, Violations: violations})
-		case t.Check == nil:
-			return nil
+		if err = own.Check(ctx, tr.tool, w.Params); err == nil && t.Check != nil {
+			err = t.Check(ctx, w)
 		}
-		return tr.inShape(t.Check(ctx, w))
+		return tr.inShape(err)
 	}
 }
 

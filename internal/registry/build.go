@@ -18,7 +18,6 @@ type builder struct {
 	// these names.
 	core      map[string]*Tool
 	aliases   map[string]*Tool  // aliases of built-in tools; tools of servers cannot take them
-	renamed   map[string]*Tool  // by the name that an override replaced
 	mixedCase map[string]string // names with capital letters, by their lower-case form
 	given     map[string]GivenName
 	passed    map[string]bool // names that servers' tools do not have because they belong to another
@@ -36,6 +35,7 @@ func newBuilder(opts Options, partial bool, n int) *builder {
 			versions:   map[string][]*Tool{},
 			other:      map[string]*Tool{},
 			steps:      map[string]*Tool{},
+			renamed:    map[string]*Tool{},
 			misfits:    map[string]Hidden{},
 			kept:       map[string]Hidden{},
 			validators: map[*Tool]*Validator{},
@@ -43,7 +43,6 @@ func newBuilder(opts Options, partial bool, n int) *builder {
 		builtins:  map[string]bool{},
 		core:      map[string]*Tool{},
 		aliases:   map[string]*Tool{},
-		renamed:   map[string]*Tool{},
 		mixedCase: map[string]string{},
 		given:     map[string]GivenName{},
 		passed:    map[string]bool{},

@@ -175,7 +175,8 @@ func (c Content) Settled() Content {
 		c.Text, c.Data, c.MIMEType = string(c.Data), nil, labelled
 	case isPlainText(c.Data) && c.Type == ContentImage && c.MIMEType != "image/svg+xml": // an error message
 		return c.asText(string(c.Data))
-	case c.MIMEType == "" || hasMagic(c.MIMEType): // it is not what it is labelled as
+	case slices.Contains([]string{"", "image/png", "image/jpeg", "image/gif", "image/webp", "application/pdf"}, c.MIMEType):
+		// It is not what it is labelled as: Sniff finds each file of these types.
 		c.MIMEType = "application/octet-stream"
 		if c.Type != ContentResource {
 			c.retype(attachment)
@@ -330,15 +331,6 @@ func isDamaged(data []byte) bool {
 		return len(data) < 14
 	case "image/webp":
 		return len(data) < 20 || uint64(binary.LittleEndian.Uint32(data[4:]))+8 > uint64(len(data))
-	}
-	return false
-}
-
-// hasMagic reports whether Sniff finds each file of a type.
-func hasMagic(kind string) bool {
-	switch kind {
-	case "image/png", "image/jpeg", "image/gif", "image/webp", "application/pdf":
-		return true
 	}
 	return false
 }

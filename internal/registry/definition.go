@@ -25,11 +25,7 @@ const (
 
 // Valid reports whether c is one of the named categories.
 func (c Category) Valid() bool {
-	switch c {
-	case CategoryRead, CategoryWrite, CategoryCommand, CategoryNetwork, CategoryOther:
-		return true
-	}
-	return false
+	return slices.Contains([]Category{CategoryRead, CategoryWrite, CategoryCommand, CategoryNetwork, CategoryOther}, c)
 }
 
 // Names of sources. The prefixes are followed by the id of the plugin or the name
@@ -258,33 +254,18 @@ func (d *Definition) PlainName() string {
 	return d.Name
 }
 
-// eachName calls f with the name under which a tool is registered, and with the
-// other names that find it.
-func (d *Definition) eachName(name string, f func(string)) {
-	f(name)
+// names returns the name under which a tool is registered, and the other names that find it.
+func (d *Definition) names(name string) []string {
+	out := append(make([]string, 0, 3+len(d.Aliases)), name)
 	if d.OfServer() {
 		raw := d.Server + "__" + d.PlainName()
-		f(raw)
-		f(ValidName(raw))
+		out = append(out, raw, ValidName(raw))
 	}
-	for _, alias := range d.Aliases {
-		f(alias)
-	}
+	return append(out, d.Aliases...)
 }
 
 // OverrideNames returns the keys that an override of the tool can have.
-func (d *Definition) OverrideNames() []string {
-	var out []string
-	d.eachName(ValidName(d.Name), func(name string) { out = append(out, name) })
-	return out
-}
-
-// hasName reports whether a name finds the tool.
-func (d *Definition) hasName(name string) bool {
-	found := false
-	d.eachName(d.Name, func(n string) { found = found || n == name })
-	return found
-}
+func (d *Definition) OverrideNames() []string { return d.names(ValidName(d.Name)) }
 
 // DeclaredOutputSchema returns the output schema for declarations to providers
 // whose clients may not support one. It returns nil unless the settings enable it.

@@ -11,7 +11,7 @@ import (
 // A shape says what some members of an object are in MCP. Clients made with SDKs refuse a whole list of tools,
 // or a whole result, for one member that is null or of another type, and servers get those wrong that few
 // clients read.
-type shape func(name string) func(json.RawMessage) bool
+type shape func(name string, value json.RawMessage) bool
 
 // of returns an object without the members that are not as the shape says; nil for what is no object.
 func (s shape) of(raw json.RawMessage) json.RawMessage {
@@ -21,7 +21,7 @@ func (s shape) of(raw json.RawMessage) json.RawMessage {
 	isFine := true
 	fine := []byte{'{'}
 	for name, value := range jsonx.Members(raw) {
-		if is := s(name); is != nil && !is(value) {
+		if !s(name, value) {
 			isFine = false
 			continue
 		}
@@ -38,45 +38,41 @@ func (s shape) of(raw json.RawMessage) json.RawMessage {
 
 func isText(raw json.RawMessage) bool { return jsonx.KindOf(raw) == jsonx.String }
 
-func isFlag(raw json.RawMessage) bool { return string(raw) == "true" || string(raw) == "false" }
-
 func isTexts(raw json.RawMessage) bool {
 	list, ok := jsonx.Elements(raw)
 	return ok && !slices.ContainsFunc(list, func(e json.RawMessage) bool { return !isText(e) })
 }
 
-func isNumber(raw json.RawMessage) bool { return jsonx.KindOf(raw) == jsonx.Number }
-
-func toolHint(name string) func(json.RawMessage) bool {
+func toolHint(name string, value json.RawMessage) bool {
 	switch name {
 	case "title":
-		return isText
+		return isText(value)
 	case "readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint":
-		return isFlag
+		return string(value) == "true" || string(value) == "false"
 	}
-	return nil
+	return true
 }
 
-func readHint(name string) func(json.RawMessage) bool {
+func readHint(name string, value json.RawMessage) bool {
 	switch name {
 	case "audience":
-		return isTexts
+		return isTexts(value)
 	case "lastModified":
-		return isText
+		return isText(value)
 	case "priority":
-		return isNumber
+		return jsonx.KindOf(value) == jsonx.Number
 	}
-	return nil
+	return true
 }
 
-func ofIcon(name string) func(json.RawMessage) bool {
+func ofIcon(name string, value json.RawMessage) bool {
 	switch name {
 	case "src", "mimeType", "theme":
-		return isText
+		return isText(value)
 	case "sizes":
-		return isTexts
+		return isTexts(value)
 	}
-	return nil
+	return true
 }
 
 // ToolHints returns the annotations of a tool as clients of MCP take them; nil if there are none.

@@ -127,7 +127,7 @@ func (b *builder) explainKept() {
 		if m, ok := b.reg.misfits[k.Name]; ok && was == nil && m.Source == source {
 			was = &m
 		}
-		switch t := b.renamed[k.Name]; {
+		switch t := b.reg.renamed[k.Name]; {
 		case k.Absent != "":
 			h.Reason += ", which is " + k.Absent
 		case !loaded || t != nil && t.Source == source:

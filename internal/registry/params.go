@@ -100,19 +100,12 @@ func CheckJSON(data []byte) *jsonx.SyntaxError {
 
 // numberFault says what is wrong with a JSON number; "" if nothing is.
 func numberFault(token string) string {
-	if saneNumber(token) {
+	i := strings.IndexAny(token, "eE")
+	if i < 0 {
+		return ""
+	}
+	if e, err := strconv.Atoi(strings.TrimLeft(token[i+1:], "+")); err == nil && e <= maxExponent && e >= -maxExponent {
 		return ""
 	}
 	return fmt.Sprintf("number %.40s has an exponent over %d", token, maxExponent)
-}
-
-// saneNumber reports whether a JSON number's exponent is small enough to
-// compute with.
-func saneNumber(s string) bool {
-	i := strings.IndexAny(s, "eE")
-	if i < 0 {
-		return true
-	}
-	e, err := strconv.Atoi(strings.TrimLeft(s[i+1:], "+"))
-	return err == nil && e <= maxExponent && e >= -maxExponent
 }

@@ -218,9 +218,10 @@ func (b *builder) registry() *Registry {
 	b.withdraw()
 	b.reg.explain = sync.OnceFunc(b.explainKept)
 	for _, t := range b.reg.tools {
-		t.eachName("", func(name string) { b.addAlias(t, name) })
+		for _, name := range t.names("") {
+			b.addAlias(t, name)
+		}
 	}
-	b.reg.renamed = b.renamed
 	return b.reg
 }
 
@@ -243,15 +244,15 @@ func newNames(o Overrides, t *Tool, name string) (all, own []string) {
 	if o == nil {
 		return nil, nil
 	}
-	t.eachName(name, func(name string) {
+	for _, name := range t.names(name) {
 		renamed := o.NewName(name)
 		if renamed == "" {
-			return
+			continue
 		}
 		if all = append(all, renamed); !o.IsProjects(name) {
 			own = append(own, renamed)
 		}
-	})
+	}
 	return all, own
 }
 
@@ -296,11 +297,11 @@ func (b *builder) withdraw() {
 		}
 		delete(b.reg.names, t.Name)
 		delete(b.reg.versions, t.Name)
-		t.eachName(t.Name, func(name string) {
+		for _, name := range t.names(t.Name) {
 			if b.reg.names[name] == nil && b.reg.steps[name] == nil {
 				b.reg.steps[name] = t
 			}
-		})
+		}
 		return true
 	})
 }

@@ -224,7 +224,7 @@ func (r *Registry) formerly(name string) *Tool {
 		}
 	}
 	for _, t := range r.renamed {
-		if t.Reshaped.Upstream.hasName(plain) {
+		if up := &t.Reshaped.Upstream; slices.Contains(up.names(up.Name), plain) {
 			return t
 		}
 	}
@@ -335,18 +335,9 @@ func (r *Registry) Validator(t *Tool) *Validator {
 	return v
 }
 
-// Validate checks params against the input schema of a tool. Violations are
-// returned as *ArgsError. Any other error means that the schema cannot be used; it
-// wraps [ErrSourceFailed], because only the source can fix it.
+// Validate is [Validator.Check] for the params of a tool.
 func (r *Registry) Validate(ctx context.Context, t *Tool, params json.RawMessage) error {
-	violations, err := r.Validator(t).Validate(ctx, params)
-	if err != nil {
-		return fmt.Errorf("%w: the input schema of %s cannot be used: %w", ErrSourceFailed, t.Name, err)
-	}
-	if len(violations) > 0 {
-		return &ArgsError{Tool: t.Name, Violations: violations}
-	}
-	return nil
+	return r.Validator(t).Check(ctx, t.Name, params)
 }
 
 // CompileAll compiles the input schema of every tool and returns a diagnostic

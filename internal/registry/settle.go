@@ -92,6 +92,7 @@ func (t *Tool) settle(s *schema.Settler) (diags []Diagnostic) {
 	if len(t.InputSchema) > 0 {
 		in, err := settleObject(s, t.InputSchema)
 		if err != nil {
+			in = schema.Settled{}
 			t.Quarantine = fmt.Errorf("%w: %w", ErrSchemaInvalid, err)
 			diagnose(SeverityWarning, "schema_invalid", t.Quarantine.Error()+LeftOut,
 				"report this to the author of the tool")
@@ -104,6 +105,7 @@ func (t *Tool) settle(s *schema.Settler) (diags []Diagnostic) {
 	if len(t.OutputSchema) > 0 {
 		out, err := settleOutput(s, t.OutputSchema)
 		if err != nil {
+			out = schema.Settled{}
 			diagnose(SeverityInfo, "schema_invalid", "its output schema is not used: "+err.Error(), "")
 		}
 		t.keepSent(&t.SentOutput, &t.OutputSchema, out.Raw)
@@ -123,10 +125,7 @@ func settleObject(s *schema.Settler, raw json.RawMessage) (schema.Settled, error
 	if err == nil {
 		err = schema.CheckObject(settled.Tree)
 	}
-	if err != nil {
-		return schema.Settled{}, err
-	}
-	return settled, nil
+	return settled, err
 }
 
 // settleOutput settles the schema of results. References that lead nowhere are an error,
@@ -136,10 +135,7 @@ func settleOutput(s *schema.Settler, raw json.RawMessage) (schema.Settled, error
 	if err == nil && len(settled.Open) > 0 {
 		err = errors.New(settled.Open[0])
 	}
-	if err != nil {
-		return schema.Settled{}, err
-	}
-	return settled, nil
+	return settled, err
 }
 
 // SettleDeclared returns what the program reads for a schema that is only declared. The

@@ -2,20 +2,21 @@ package registry
 
 import (
 	"context"
-	"slices"
+
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 // overrides returns the keys of the overrides that apply to a registered tool. "server__tool" means
 // the server's tool even if a tool that is not a server's has that name.
 func (b *builder) overrides(t *Tool) []string {
 	var out []string
-	t.eachName(t.Name, func(name string) {
+	for _, name := range t.names(t.Name) {
 		holder := b.reg.names[name]
 		free := name == t.Name || holder == nil || t.OfServer() && !holder.OfServer()
-		if free && b.opts.Overrides.Has(name) && !slices.Contains(out, name) {
-			out = append(out, name)
+		if free && b.opts.Overrides.Has(name) {
+			out = text.AppendNew(out, name)
 		}
-	})
+	}
 	if b.opts.Overrides.IsOwn(t.ousted) {
 		out = append(out, t.ousted)
 	}
@@ -80,7 +81,7 @@ func (b *builder) registerShaped(upstream, t *Tool) {
 		b.cutDescription(t)
 	}
 	if t.IsRenamed() {
-		b.renamed[upstream.Name] = t
+		b.reg.renamed[upstream.Name] = t
 	}
 	b.give(t)
 }

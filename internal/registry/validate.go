@@ -131,6 +131,20 @@ func (v *Validator) Validate(ctx context.Context, doc json.RawMessage) ([]Violat
 	return v.violations(ve, doc)
 }
 
+// Check checks params against the input schema of a tool. Violations are returned as
+// *ArgsError. Any other error means that the schema cannot be used; it wraps
+// [ErrSourceFailed], because only the source can fix it.
+func (v *Validator) Check(ctx context.Context, tool string, params json.RawMessage) error {
+	violations, err := v.Validate(ctx, params)
+	if err != nil {
+		return fmt.Errorf("%w: the input schema of %s cannot be used: %w", ErrSourceFailed, tool, err)
+	}
+	if len(violations) > 0 {
+		return &ArgsError{Tool: tool, Violations: violations}
+	}
+	return nil
+}
+
 func (v *Validator) compile(ctx context.Context) error {
 	raw := v.raw
 	if len(raw) == 0 {
@@ -274,7 +288,8 @@ func (v *Validator) violation(leaf *jsonschema.ValidationError, places *schema.R
 // messageOf returns a message in which values are JSON, or "" if the library's own has no
 // values: it writes them as Go does (<nil>, 1e+06).
 func messageOf(keyword string, rule, value *jsonx.Value) string {
-	switch bound := boundOf(keyword); {
+	bound := map[string]string{"minimum": ">=", "exclusiveMinimum": ">", "maximum": "<=", "exclusiveMaximum": "<"}[keyword]
+	switch {
 	case bound != "" && value.Is(jsonx.Number):
 		return "must be " + bound + " " + describe(rule) + " but found " + value.Token
 	case keyword == "multipleOf" && value.Is(jsonx.Number):
@@ -291,22 +306,6 @@ func messageOf(keyword string, rule, value *jsonx.Value) string {
 		return "at most " + describe(rule) + " items may match the schema of contains"
 	case keyword == "not":
 		return "the schema forbids such a value"
-	}
-	return ""
-}
-
-// boundOf returns the comparison operator for a keyword that limits a number, or ""
-// for other keywords.
-func boundOf(keyword string) string {
-	switch keyword {
-	case "minimum":
-		return ">="
-	case "exclusiveMinimum":
-		return ">"
-	case "maximum":
-		return "<="
-	case "exclusiveMaximum":
-		return "<"
 	}
 	return ""
 }

@@ -21,8 +21,8 @@ func (e *engine) predeclared(params starlark.Value) starlark.StringDict {
 		"tools":    &toolPath{engine: e},
 		"call":     starlark.NewBuiltin("call", e.callByName),
 		"parallel": starlark.NewBuiltin("parallel", e.parallel),
-		"search":   starlark.NewBuiltin("search", e.search),
-		"describe": starlark.NewBuiltin("describe", e.describe),
+		"search":   starlark.NewBuiltin("search", e.asking(callSearch, "query")),
+		"describe": starlark.NewBuiltin("describe", e.asking(callDescribe, "name")),
 		"params":   params,
 		"math":     math.Module,
 		"json": &starlarkstruct.Module{Name: "json", Members: starlark.StringDict{
@@ -37,10 +37,12 @@ func (e *engine) predeclared(params starlark.Value) starlark.StringDict {
 	return known
 }
 
+// builtin is what a builtin does.
+type builtin = func(*starlark.Thread, *starlark.Builtin, starlark.Tuple, []starlark.Tuple) (starlark.Value, error)
+
 // sized returns a builtin that creates a list, without those whose length alone exceeds the
 // memory limit: Go would end the process before it knows the place in the script.
-func (e *engine) sized(b *starlark.Builtin) func(*starlark.Thread,
-	*starlark.Builtin, starlark.Tuple, []starlark.Tuple) (starlark.Value, error) {
+func (e *engine) sized(b *starlark.Builtin) builtin {
 	return func(t *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple,
 		kwargs []starlark.Tuple) (starlark.Value, error) {
 		const item = 16 // bytes
@@ -214,10 +216,10 @@ func (e *engine) callByName(t *starlark.Thread, b *starlark.Builtin,
 		return nil, &callError{id, h.Error}
 	}
 	out := &outcome{names: []string{"ok", "value", "text", "category", "error"}, values: map[string]starlark.Value{
-		"ok": starlark.Bool(h.OK), "value": starlark.None, "category": starlark.None, "error": starlark.None,
+		"ok": starlark.Bool(h.Error == ""), "value": starlark.None, "category": starlark.None, "error": starlark.None,
 		"text": starlark.String(m.body[h.Structured:]),
 	}}
-	if !h.OK {
+	if h.Error != "" {
 		out.values["category"], out.values["error"] = starlark.String(h.Category), starlark.String(h.Error)
 		return out, nil
 	}
@@ -225,24 +227,16 @@ func (e *engine) callByName(t *starlark.Thread, b *starlark.Builtin,
 	return out, err
 }
 
-// search implements search(query).
-func (e *engine) search(t *starlark.Thread, b *starlark.Builtin,
-	args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
-	var query string
-	if err := starlark.UnpackArgs(b.Name(), args, kwargs, "query", &query); err != nil {
-		return nil, err
+// asking implements search(query) and describe(name).
+func (e *engine) asking(kind, param string) builtin {
+	return func(t *starlark.Thread, b *starlark.Builtin,
+		args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+		var text string
+		if err := starlark.UnpackArgs(b.Name(), args, kwargs, param, &text); err != nil {
+			return nil, err
+		}
+		return e.valueOf(t, callMessage{Kind: kind, Path: []string{text}})
 	}
-	return e.valueOf(t, callMessage{Kind: callSearch, Path: []string{query}})
-}
-
-// describe implements describe(name).
-func (e *engine) describe(t *starlark.Thread, b *starlark.Builtin,
-	args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
-	var name string
-	if err := starlark.UnpackArgs(b.Name(), args, kwargs, "name", &name); err != nil {
-		return nil, err
-	}
-	return e.valueOf(t, callMessage{Kind: callDescribe, Path: []string{name}})
 }
 
 // valueOf asks the parent process, and returns what it answers. An error of a call ends the script.
@@ -251,7 +245,7 @@ func (e *engine) valueOf(t *starlark.Thread, c callMessage) (starlark.Value, err
 	if err != nil {
 		return nil, err
 	}
-	if !h.OK {
+	if h.Error != "" {
 		return nil, &callError{id, h.Error}
 	}
 	return value(h, m.body)

@@ -133,13 +133,18 @@ func (e *engine) where() (at string) {
 
 // place returns the innermost place of the script that a thread has reached.
 func (e *engine) place(t *starlark.Thread) string {
-	for _, frame := range slices.Backward(t.CallStack()) { // the innermost is last
+	at, _ := t.Local("at").(string)
+	return cmp.Or(e.innermost(t.CallStack()), at)
+}
+
+// innermost returns the innermost place of the script in a stack; "" if it has none.
+func (e *engine) innermost(stack starlark.CallStack) string {
+	for _, frame := range slices.Backward(stack) { // the innermost is last
 		if frame.Pos.Filename() == e.start.Name && frame.Pos.Line > 0 {
 			return frame.Pos.String()
 		}
 	}
-	at, _ := t.Local("at").(string)
-	return at
+	return ""
 }
 
 // thread returns a new thread, whose calls no longer wait for replies when cancelled is

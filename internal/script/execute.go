@@ -8,15 +8,15 @@ import (
 	"fmt"
 	"os"
 	"runtime/debug"
-	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
 
-	"github.com/toolreg/toolreg/internal/text"
 	"go.starlark.net/resolve"
 	"go.starlark.net/starlark"
 	"go.starlark.net/syntax"
+
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 // grace is how long the interpreter may take to notice that a limit was reached. One
@@ -162,7 +162,7 @@ func assigned(f *syntax.File, name string) string {
 // result converts the result of the script. Media become parts of their own.
 func (e *engine) result(v starlark.Value) (endMessage, error) {
 	if v == nil {
-		return endMessage{Empty: true}, nil
+		return endMessage{}, nil
 	}
 	parts := []starlark.Value{v}
 	if list, ok := v.(*starlark.List); ok && onlyContent(list) {
@@ -223,13 +223,7 @@ func (e *engine) document(v starlark.Value) (endMessage, error) {
 func (e *engine) failure(err error) *Failure {
 	f := &Failure{Kind: KindScript, Message: err.Error()}
 	if evaluated, ok := errors.AsType[*starlark.EvalError](err); ok {
-		f.Message = evaluated.Msg
-		for _, frame := range slices.Backward(evaluated.CallStack) {
-			if frame.Pos.Filename() == e.start.Name && frame.Pos.Line > 0 {
-				f.At = frame.Pos.String()
-				break
-			}
-		}
+		f.Message, f.At = evaluated.Msg, e.innermost(evaluated.CallStack)
 	}
 	f.Message = answerRun(f.Message)
 	if placed, ok := errors.AsType[*placedError](err); ok {

@@ -96,81 +96,64 @@ func hasFString(line string) bool {
 
 // answerName returns the message for a name that is not defined.
 func answerName(name, word, message string) string {
-	instead := ""
 	name, similar, _ := strings.Cut(name, " ")
-	switch name {
-	case "null", "nil", "undefined", "NULL":
-		instead = "use None"
-	case "true":
-		instead = "use True"
-	case "false":
-		instead = "use False"
-	case "sum":
-		instead = "add in a loop"
-	case "isinstance", "issubclass":
-		instead = `use type(x) == "string" (or "int", "float", "list", "dict", "bool")`
-	case "round":
-		instead = "use math.round(x)"
-	case "pow":
-		instead = "use math.pow(x, y)"
-	case "open", "os", "pathlib", "Path", "glob", "shutil":
-		instead = "a script has no files; use tools such as tools.read_file"
-	case "requests", "urllib", "httpx":
-		instead = "a script has no network; use tools such as tools.web_fetch"
-	case "subprocess":
-		instead = "a script starts no programs; use tools.run_shell_command"
-	case "map", "filter":
-		instead = "use [f(x) for x in items if g(x)]"
-	case "re", "datetime", "time", "sys", "random", "itertools", "functools", "collections":
-		instead = noModules
-	case "Exception", "ValueError", "KeyError", "TypeError", "RuntimeError":
-		instead = "use fail(text)"
-	case "__name__":
-		instead = "a script has no main; write the lines at the top"
-	case "input":
-		instead = "use params"
-	default:
-		if similar != "" || !strings.HasPrefix(word, name+"(") {
-			return message
+	for _, known := range []struct{ names, instead string }{
+		{"null nil undefined NULL", "use None"},
+		{"true", "use True"},
+		{"false", "use False"},
+		{"sum", "add in a loop"},
+		{"isinstance issubclass", `use type(x) == "string" (or "int", "float", "list", "dict", "bool")`},
+		{"round", "use math.round(x)"},
+		{"pow", "use math.pow(x, y)"},
+		{"open os pathlib Path glob shutil", "a script has no files; use tools such as tools.read_file"},
+		{"requests urllib httpx", "a script has no network; use tools such as tools.web_fetch"},
+		{"subprocess", "a script starts no programs; use tools.run_shell_command"},
+		{"map filter", "use [f(x) for x in items if g(x)]"},
+		{"re datetime time sys random itertools functools collections", noModules},
+		{"Exception ValueError KeyError TypeError RuntimeError", "use fail(text)"},
+		{"__name__", "a script has no main; write the lines at the top"},
+		{"input", "use params"},
+	} {
+		if slices.Contains(strings.Fields(known.names), name) {
+			return message + "; " + known.instead
 		}
-		instead = "a tool is called as tools.NAME(param = value)"
 	}
-	return message + "; " + instead
+	if similar == "" && strings.HasPrefix(word, name+"(") {
+		message += "; a tool is called as tools.NAME(param = value)"
+	}
+	return message
 }
+
+const (
+	noFiles     = "a script has no files; use json.encode, json.decode and tools.read_file"
+	noPrecision = "Starlark has no precision and width; round first, as in str(math.round(x * 100) / 100)"
+)
 
 // answerRun returns the message of an error of a script that ran.
 func answerRun(message string) string {
-	instead := ""
-	has := func(s string) bool { return strings.Contains(message, s) }
-	switch {
-	case strings.HasPrefix(message, "function main "):
-		instead = "it gets all params in one argument, as in def main(params)"
-	case has("module has no .dumps"):
-		instead = "use json.encode(value)"
-	case has("module has no .loads"):
-		instead = "use json.decode(text)"
-	case has("module has no .load "), has("module has no .dump "):
-		instead = "a script has no files; use json.encode, json.decode and tools.read_file"
-	case strings.HasPrefix(message, "unknown conversion %"), has("format spec features not supported"):
-		instead = "Starlark has no precision and width; round first, as in str(math.round(x * 100) / 100)"
-	case has("list has no .sort "):
-		instead = "use sorted(list, key=f, reverse=True)"
-	case has(" called recursively"):
-		instead = "Starlark has no recursion; use a loop over range(n) and a list of what is left"
-	case strings.HasPrefix(message, "enumerate: unexpected keyword"):
-		instead = "use enumerate(x, 1)"
-	case strings.HasPrefix(message, "print: unexpected keyword"):
-		instead = "print takes only sep; join the texts with +"
-	case has("list has no .copy "):
-		instead = "use list(x)"
-	case has("dict has no .copy "):
-		instead = "use dict(x)"
-	case has("dict has no ."):
-		instead = "use d[key] or d.get(key)"
-	case has("unknown binary op: string + "), has("unknown binary op: ") && strings.HasSuffix(message, " + string"):
-		instead = "use str(x)"
-	default:
-		return message
+	if strings.HasPrefix(message, "unknown binary op: ") &&
+		(strings.Contains(message, ": string + ") || strings.HasSuffix(message, " + string")) {
+		return message + "; use str(x)"
 	}
-	return message + "; " + instead
+	for _, known := range []struct{ part, instead string }{ // ^ is the beginning of the message
+		{"^function main ", "it gets all params in one argument, as in def main(params)"},
+		{"module has no .dumps", "use json.encode(value)"},
+		{"module has no .loads", "use json.decode(text)"},
+		{"module has no .load ", noFiles},
+		{"module has no .dump ", noFiles},
+		{"^unknown conversion %", noPrecision},
+		{"format spec features not supported", noPrecision},
+		{"list has no .sort ", "use sorted(list, key=f, reverse=True)"},
+		{" called recursively", "Starlark has no recursion; use a loop over range(n) and a list of what is left"},
+		{"^enumerate: unexpected keyword", "use enumerate(x, 1)"},
+		{"^print: unexpected keyword", "print takes only sep; join the texts with +"},
+		{"list has no .copy ", "use list(x)"},
+		{"dict has no .copy ", "use dict(x)"},
+		{"dict has no .", "use d[key] or d.get(key)"},
+	} {
+		if strings.Contains("^"+message, known.part) {
+			return message + "; " + known.instead
+		}
+	}
+	return message
 }

@@ -16,7 +16,6 @@ import (
 	"fmt"
 	"io"
 	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -232,17 +231,15 @@ func (r *running) answer(ctx context.Context, id uint32, c *callMessage) {
 	case callTool:
 		reply = r.Host.Call(ctx, Call{ID: id, Path: c.Path, Params: c.Params, At: c.At})
 	case callSearch:
-		reply = r.Host.Search(ctx, strings.Join(c.Path, " "))
+		reply = r.Host.Search(ctx, c.Path[0])
 	case callDescribe:
-		reply = r.Host.Describe(ctx, strings.Join(c.Path, "."))
+		reply = r.Host.Describe(ctx, c.Path[0])
 	}
 	if reply.Structured != nil && !c.Full {
 		reply.Text, reply.Parts = "", nil
 	}
-	h := replyHeader{
-		OK: reply.Err == "", Error: reply.Err, Category: reply.Category, Ends: reply.Ends,
-		Structured: len(reply.Structured), Text: len(reply.Text), Parts: reply.Parts,
-	}
+	h := replyHeader{Error: reply.Err, Category: reply.Category, Ends: reply.Ends,
+		Structured: len(reply.Structured), Parts: reply.Parts}
 	if err := r.link.send(msgReply, id, h, reply.Structured, []byte(reply.Text)); errors.Is(err, errTooLong) {
 		h = replyHeader{Error: "the result is too large for a script", Category: "execution"}
 		_ = r.link.send(msgReply, id, h) // an engine that is gone needs no reply

@@ -217,8 +217,8 @@ func literals(values []*jsonx.Value) string {
 func either(names []string) string {
 	var out []string
 	for _, n := range names {
-		if n != "" && !slices.Contains(out, n) {
-			out = append(out, n)
+		if n != "" {
+			out = text.AppendNew(out, n)
 		}
 	}
 	return strings.Join(out, " | ")

@@ -15,6 +15,7 @@ import (
 	"go.starlark.net/starlark"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 // maxDepth is how many levels of lists and objects a value may have when it leaves the
@@ -100,26 +101,19 @@ func (d *decoder) object(depth int) (starlark.Value, error) {
 	return object, err
 }
 
-func number(text string) (starlark.Value, error) {
-	if strings.ContainsAny(text, ".eE") {
-		f, err := strconv.ParseFloat(text, 64)
+func number(token string) (starlark.Value, error) {
+	if strings.ContainsAny(token, ".eE") {
+		f, err := strconv.ParseFloat(token, 64)
 		if err != nil {
-			return nil, fmt.Errorf("the number %s is too large", clipped(text))
+			return nil, fmt.Errorf("the number %s is too large", text.Clip(token, 40))
 		}
 		return starlark.Float(f), nil
 	}
-	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
+	if n, err := strconv.ParseInt(token, 10, 64); err == nil {
 		return starlark.MakeInt64(n), nil
 	}
-	n, _ := new(big.Int).SetString(text, 10) // valid JSON
+	n, _ := new(big.Int).SetString(token, 10) // valid JSON
 	return starlark.MakeBigInt(n), nil
-}
-
-func clipped(s string) string {
-	if len(s) > 40 {
-		return strings.ToValidUTF8(s[:40], "") + "…"
-	}
-	return s
 }
 
 // encoder converts Starlark values to JSON.
@@ -139,7 +133,7 @@ func (e *notJSONError) Error() string {
 		return "the value " + e.Reason
 	}
 	if len(path) > 200 {
-		path = clipped(path)
+		path = text.Clip(path, 40)
 	}
 	return "the value at " + path + " " + e.Reason
 }

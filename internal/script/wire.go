@@ -87,7 +87,7 @@ const (
 
 type callMessage struct {
 	Kind   string          `json:"kind"`
-	Path   []string        `json:"path"` // the name of the tool, or of a server and its tool; for a search the query
+	Path   []string        `json:"path"` // the name of the tool, or of a server and its tool; or the query
 	Params json.RawMessage `json:"params,omitempty"`
 	Full   bool            `json:"full,omitempty"`  // the text is needed beside the structured content
 	Alone  bool            `json:"alone,omitempty"` // nothing else runs in the script meanwhile
@@ -96,12 +96,10 @@ type callMessage struct {
 
 // replyHeader is the outcome of a call. The structured content and the text follow it.
 type replyHeader struct {
-	OK         bool   `json:"ok"`
+	Error      string `json:"error,omitempty"` // "" if the call succeeded
 	Category   string `json:"category,omitempty"`
-	Error      string `json:"error,omitempty"`
 	Ends       bool   `json:"ends,omitempty"` // the error ends the script
 	Structured int    `json:"structured"`     // bytes
-	Text       int    `json:"text"`           // bytes
 	Parts      []Part `json:"parts,omitempty"`
 }
 
@@ -118,7 +116,6 @@ type endMessage struct {
 	Failure *Failure  `json:"failure,omitempty"`
 	Parts   []Part    `json:"parts,omitempty"`
 	Object  bool      `json:"object,omitempty"` // the only part is a JSON object
-	Empty   bool      `json:"empty,omitempty"`  // the script has no result
 	Calls   []Mention `json:"calls,omitempty"`  // of a check
 }
 

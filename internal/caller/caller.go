@@ -125,44 +125,29 @@ func From(ctx context.Context) *Caller {
 
 // Known reports whether ctx is that of the request of one client. Otherwise it is that of the
 // person, or of something that is prepared for several clients.
-func Known(ctx context.Context) bool {
-	c := From(ctx)
-	return c != nil && c.ID != nil
-}
+func Known(ctx context.Context) bool { return of(ctx).ID != nil }
 
 // IsPerson reports whether the call of ctx is made for the person who started the program,
 // at the command line or through a program of theirs.
 func IsPerson(ctx context.Context) bool { return Name(ctx) == "" }
 
-// Name returns the Name of the caller of ctx, or "" for the person who started the program.
-func Name(ctx context.Context) string {
+// of returns the caller of ctx; the zero value is the person at the command line.
+func of(ctx context.Context) *Caller {
 	if c := From(ctx); c != nil {
-		return c.Name
+		return c
 	}
-	return ""
+	return &Caller{}
 }
+
+// Name returns the Name of the caller of ctx, or "" for the person who started the program.
+func Name(ctx context.Context) string { return of(ctx).Name }
 
 // Groups returns the Groups of the caller of ctx.
-func Groups(ctx context.Context) []string {
-	if c := From(ctx); c != nil {
-		return c.Groups
-	}
-	return nil
-}
+func Groups(ctx context.Context) []string { return of(ctx).Groups }
 
 // Profile returns the Profile of the caller of ctx.
-func Profile(ctx context.Context) string {
-	if c := From(ctx); c != nil {
-		return c.Profile
-	}
-	return ""
-}
+func Profile(ctx context.Context) string { return of(ctx).Profile }
 
 // Token returns the Token of the caller of ctx, or "" for the person at the command line.
 // What one token leaves behind, such as running commands, belongs to it alone.
-func Token(ctx context.Context) string {
-	if c := From(ctx); c != nil {
-		return c.Token
-	}
-	return ""
-}
+func Token(ctx context.Context) string { return of(ctx).Token }

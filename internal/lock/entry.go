@@ -92,18 +92,14 @@ func sameJSON(a, b json.RawMessage) bool {
 	return json.Valid(a) && json.Valid(b) && jsonx.Canonical(a) == jsonx.Canonical(b)
 }
 
-// pretty returns the definition on several lines.
+// pretty returns the definition on several lines. Its JSON was read or made here, so that it is valid.
 func (e *Entry) pretty() string {
 	var b bytes.Buffer
-	if json.Indent(&b, e.Definition, "", "  ") != nil {
-		return string(e.Definition)
-	}
+	_ = json.Indent(&b, e.Definition, "", "  ")
 	b.WriteByte('\n')
 	if e.Override != nil {
 		b.WriteString("override: ")
-		if json.Indent(&b, e.Override.Entry, "", "  ") != nil {
-			b.Write(e.Override.Entry)
-		}
+		_ = json.Indent(&b, e.Override.Entry, "", "  ")
 		b.WriteByte('\n')
 	}
 	return b.String()

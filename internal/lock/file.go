@@ -15,6 +15,7 @@ import (
 	"syscall"
 
 	"github.com/aymanbagabas/go-udiff"
+
 	"github.com/toolreg/toolreg/internal/atomicfile"
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/registry"
@@ -136,14 +137,9 @@ func decode(data []byte) (*File, error) {
 
 // Encode returns the content of the file. It depends only on the tools.
 func (f *File) Encode() []byte {
-	data, err := jsonx.Marshal(f)
-	if err != nil { // strings and JSON alone: cannot fail
-		return nil
-	}
+	data, _ := jsonx.Marshal(f) // strings and JSON alone: cannot fail
 	var b bytes.Buffer
-	if json.Indent(&b, data, "", "  ") != nil {
-		return data
-	}
+	_ = json.Indent(&b, data, "", "  ")
 	b.WriteByte('\n')
 	return b.Bytes()
 }

@@ -6,10 +6,10 @@ package middleware
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"time"
 
+	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/timing"
 )
@@ -61,9 +61,9 @@ func transient(ctx context.Context, r registry.Result, err error) bool {
 		return false
 	}
 	if err != nil {
-		var args *registry.ArgsError
+		_, invalid := errors.AsType[*registry.ArgsError](err)
 		refused := errors.Is(err, registry.ErrDenied) || errors.Is(err, registry.ErrNeedsConfirmation)
-		return !refused && !errors.As(err, &args) && r.ErrorCategory != registry.ErrorTimeout
+		return !refused && !invalid && r.ErrorCategory != registry.ErrorTimeout
 	}
 	return r.IsError && r.ErrorCategory == registry.ErrorExecution
 }
@@ -90,6 +90,5 @@ func Repeatable(t *registry.Tool) bool {
 
 // hint returns the value of one boolean annotation (MCP revision 2025-11-25).
 func hint(t *registry.Tool, name string) bool {
-	var hints map[string]json.RawMessage
-	return json.Unmarshal(t.Annotations, &hints) == nil && string(hints[name]) == "true"
+	return string(jsonx.Get(t.Annotations, name)) == "true"
 }

@@ -170,13 +170,6 @@ func (l *line) name() string { return cmp.Or(l.Tool, l.Method) }
 // isList reports whether a line has a list, which may be used more than once.
 func (l *line) isList() bool { return l.Kind == kindList || strings.HasSuffix(l.Method, "/list") }
 
-// fail makes the recording fail. The first error counts.
-func (r *Recorder) fail(err error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.err = cmp.Or(r.err, err)
-}
-
 // addLine adds a line, which is encoded while the run goes on.
 func (r *Recorder) addLine(o Options, l *line) {
 	r.mu.Lock()
@@ -191,12 +184,12 @@ func (r *Recorder) addLine(o Options, l *line) {
 			l.Params = written(&r.folders, o, l.Params)
 		}
 		data, err := encode(l, func(s string) string { return r.folders.hide(o.Text(s)) })
-		if err != nil {
-			r.fail(fmt.Errorf("recording a %s of %s: %w", l.Kind, l.Source, err))
-			return
-		}
 		r.mu.Lock()
 		defer r.mu.Unlock()
+		if err != nil {
+			r.err = cmp.Or(r.err, fmt.Errorf("recording a %s of %s: %w", l.Kind, l.Source, err))
+			return
+		}
 		if r.size += len(data) + 1; r.size > MaxSize {
 			data, r.err = nil, cmp.Or(r.err, fmt.Errorf("it would be larger than %d MiB", MaxSize>>20))
 		}

@@ -183,10 +183,10 @@ func (s *source) Discover(context.Context) ([]registry.Tool, []registry.Diagnost
 
 // call answers a call as the next recorded one with the same params was answered.
 func (s *source) call(tool string, call registry.Call) (registry.Result, error) {
-	params := string(written(&s.recording.folders, s.options, call.Params))
-	l, err := s.recording.next(s.name, tool, params)
-	if err != nil {
-		return registry.Result{}, err
+	key := s.key(tool, call)
+	l := s.recording.use(key)
+	if l == nil {
+		return registry.Result{}, s.recording.missing(key)
 	}
 	if l.Output != "" {
 		call.Emit(registry.TextContent(l.Output))
@@ -194,6 +194,7 @@ func (s *source) call(tool string, call registry.Call) (registry.Result, error) 
 	for _, p := range l.Progress {
 		call.Progress(p)
 	}
+	var err error
 	if l.Error != nil {
 		err = s.recording.errors.Decode(l.Error)
 	}
@@ -201,13 +202,17 @@ func (s *source) call(tool string, call registry.Call) (registry.Result, error) 
 }
 
 func (s *source) subject(tool string, call registry.Call) registry.Subject {
-	params := string(written(&s.recording.folders, s.options, call.Params))
-	for _, i := range s.recording.like[exchange{kindCall, s.name, tool, params}] {
+	for _, i := range s.recording.like[s.key(tool, call)] {
 		if l := &s.recording.lines[i]; l.Subject != nil {
 			return *l.Subject
 		}
 	}
 	return registry.Subject{}
+}
+
+// key returns what a call of a tool is matched by.
+func (s *source) key(tool string, call registry.Call) exchange {
+	return exchange{kindCall, s.name, tool, string(written(&s.recording.folders, s.options, call.Params))}
 }
 
 // use returns the first line with a key that is not used yet; nil if there is none.
@@ -221,15 +226,6 @@ func (r *Recording) use(key exchange) *recorded {
 		}
 	}
 	return nil
-}
-
-// next returns the first call with these params that is not used yet, or a *NoCallError.
-func (r *Recording) next(source, tool, params string) (*recorded, error) {
-	key := exchange{kindCall, source, tool, params}
-	if l := r.use(key); l != nil {
-		return l, nil
-	}
-	return nil, r.missing(key)
 }
 
 // missing returns the error for an exchange that is not recorded.
@@ -343,11 +339,8 @@ func differences(recorded, now string) []string {
 }
 
 func shown(value json.RawMessage) string {
-	switch {
-	case value == nil:
+	if value == nil {
 		return "nothing"
-	case len(value) > maxShown:
-		return strings.ToValidUTF8(string(value[:maxShown]), "") + "…"
 	}
-	return string(value)
+	return text.Clip(string(value), maxShown)
 }

@@ -167,6 +167,18 @@ func openFile(root *os.Root, name string, flag int) (*os.File, error) {
 	return root.OpenFile(name, flag, 0)
 }
 
+// createFile creates a file of ours, if it is absent, with a mode that does not depend on the umask.
+func createFile(root *os.Root, name string, flag int) (*os.File, error) {
+	f, err := root.OpenFile(name, flag|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := f.Chmod(0o600); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
 func readAll(f *os.File) ([]byte, error) {
 	info, err := f.Stat()
 	if err != nil {

@@ -34,10 +34,7 @@ func (d *Dir) Delete(name string) error {
 // existing name is an error. Errors wrap [ErrUnavailable].
 func (d *Dir) Create(name string) (f *os.File, err error) {
 	err = d.withRoot(name, func(root *os.Root) error {
-		f, err = root.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-		if err == nil {
-			err = f.Chmod(0o600)
-		}
+		f, err = createFile(root, name, os.O_EXCL|os.O_WRONLY)
 		return err
 	})
 	return f, err
@@ -68,18 +65,11 @@ const staleTemp = time.Minute
 // Sweep removes unfinished files of killed runs, and then the oldest files until the rest
 // is within the bounds. Errors wrap [ErrUnavailable]; an absent folder is not an error.
 func (d *Dir) Sweep(now time.Time, b Bounds) error {
-	root, err := d.open(false)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return unavailable(err)
+	root, files, err := d.list()
+	if root == nil {
+		return err
 	}
 	defer root.Close()
-	files, err := regularFiles(root)
-	if err != nil {
-		return failed(err)
-	}
 	var bytes int64
 	kept := 0
 	for _, f := range files {
@@ -101,18 +91,11 @@ func (d *Dir) Sweep(now time.Time, b Bounds) error {
 // Clear removes all files except locks, and returns how many. Errors wrap
 // [ErrUnavailable]; an absent folder is not an error.
 func (d *Dir) Clear() (removed int, err error) {
-	root, err := d.open(false)
-	if errors.Is(err, fs.ErrNotExist) {
-		return 0, nil
-	}
-	if err != nil {
-		return 0, unavailable(err)
+	root, files, err := d.list()
+	if root == nil {
+		return 0, err
 	}
 	defer root.Close()
-	files, err := regularFiles(root)
-	if err != nil {
-		return 0, failed(err)
-	}
 	for _, f := range files {
 		if strings.HasSuffix(f.Name(), lockSuffix) {
 			continue
@@ -130,31 +113,34 @@ func (d *Dir) Clear() (removed int, err error) {
 // Files returns the regular files, newest first. Errors wrap [ErrUnavailable];
 // an absent folder has none.
 func (d *Dir) Files() ([]fs.FileInfo, error) {
-	root, err := d.open(false)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+	root, files, err := d.list()
+	if root != nil {
+		defer root.Close()
 	}
-	if err != nil {
-		return nil, unavailable(err)
-	}
-	defer root.Close()
-	files, err := regularFiles(root)
-	return files, failed(err)
+	return files, err
 }
 
-func regularFiles(root *os.Root) ([]fs.FileInfo, error) {
+// list opens the folder and returns it with its regular files, newest first. If it is absent,
+// or there is an error, root is nil.
+func (d *Dir) list() (root *os.Root, files []fs.FileInfo, err error) {
+	root, err = d.open(false)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, nil
+	}
+	if err != nil {
+		return nil, nil, unavailable(err)
+	}
 	entries, err := fs.ReadDir(root.FS(), ".")
 	if err != nil {
-		return nil, err
+		return nil, nil, failed(errors.Join(err, root.Close()))
 	}
-	var files []fs.FileInfo
 	for _, e := range entries {
 		if info, err := e.Info(); err == nil && info.Mode().IsRegular() {
 			files = append(files, info)
 		}
 	}
 	slices.SortStableFunc(files, func(a, b fs.FileInfo) int { return b.ModTime().Compare(a.ModTime()) })
-	return files, nil
+	return root, files, nil
 }
 
 // Names returns the sorted names of files with a prefix and a suffix. Errors

@@ -124,14 +124,7 @@ func openLog(root *os.Root, name string) (*os.File, error) {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return f, err
 	}
-	f, err = root.OpenFile(name, os.O_RDWR|os.O_APPEND|os.O_CREATE, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	if err := f.Chmod(0o600); err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	return f, nil
+	return createFile(root, name, os.O_RDWR|os.O_APPEND)
 }
 
 // tornEnd reports whether a log of that size does not end with a newline:

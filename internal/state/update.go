@@ -187,15 +187,12 @@ func (d *Dir) lockPath(name string) string { return filepath.Join(d.Path, name+l
 func prepareLock(root *os.Root, name string) error {
 	f, err := openFile(root, name, os.O_RDONLY)
 	if errors.Is(err, fs.ErrNotExist) {
-		f, err = root.OpenFile(name, os.O_CREATE|os.O_RDONLY, 0o600)
-		if err == nil {
-			err = f.Chmod(0o600)
-		}
+		f, err = createFile(root, name, os.O_RDONLY)
 	}
-	if f != nil {
-		err = errors.Join(err, f.Close())
+	if err != nil {
+		return err
 	}
-	return err
+	return f.Close()
 }
 
 // readFile returns the content of a file; nil if it is absent.

@@ -81,155 +81,124 @@ type Rule struct {
 
 // Encode returns the plan as bytes.
 func (p *Plan) Encode() []byte {
-	var e encoder
-	e.number(p.UID)
-	e.number(p.GID)
-	e.flag(p.Loopback)
-	e.flag(p.Shared)
-	e.number(len(p.Listen))
-	for _, port := range p.Listen {
-		e.number(port)
-	}
-	e.number(len(p.Ops))
-	for _, op := range p.Ops {
-		e.number(int(op.Kind))
-		e.number(op.Flags)
-		e.text(op.A)
-		e.text(op.B)
-		e.text(op.C)
-		e.flag(op.Skip)
-	}
-	e.number(len(p.Rules))
-	for _, r := range p.Rules {
-		e.text(r.Path)
-		e.number(r.Access)
-		e.flag(r.IsFile)
-	}
-	e.text(string(p.Filter))
-	e.flag(p.Watched)
-	e.text(p.Dir)
-	e.flag(p.SameDir)
-	e.text(p.Program)
-	e.texts(p.Argv)
-	e.texts(p.Env)
-	return e.out
+	var c coder
+	p.code(&c)
+	return c.data
 }
 
 // Decode reads a plan, and reports whether it was complete.
 func Decode(data []byte) (*Plan, bool) {
-	d := decoder{in: data}
-	p := &Plan{UID: d.number(), GID: d.number(), Loopback: d.flag(), Shared: d.flag()}
-	for range d.number() {
-		if d.bad {
-			break
-		}
-		p.Listen = append(p.Listen, d.number())
-	}
-	for range d.number() {
-		if d.bad {
-			break
-		}
-		p.Ops = append(p.Ops,
-			Op{Kind: byte(d.number()), Flags: d.number(), A: d.text(), B: d.text(), C: d.text(), Skip: d.flag()})
-	}
-	for range d.number() {
-		if d.bad {
-			break
-		}
-		p.Rules = append(p.Rules, Rule{Path: d.text(), Access: d.number(), IsFile: d.flag()})
-	}
-	p.Filter, p.Watched = []byte(d.text()), d.flag()
-	p.Dir, p.SameDir, p.Program, p.Argv, p.Env = d.text(), d.flag(), d.text(), d.texts(), d.texts()
-	return p, !d.bad && len(d.in) == 0
+	p, c := &Plan{}, coder{data: data, reads: true}
+	p.code(&c)
+	return p, c.isDone()
+}
+
+func (p *Plan) code(c *coder) {
+	number(c, &p.UID)
+	number(c, &p.GID)
+	c.flag(&p.Loopback)
+	c.flag(&p.Shared)
+	list(c, &p.Listen, number)
+	list(c, &p.Ops, func(c *coder, op *Op) {
+		number(c, &op.Kind)
+		number(c, &op.Flags)
+		text(c, &op.A)
+		text(c, &op.B)
+		text(c, &op.C)
+		c.flag(&op.Skip)
+	})
+	list(c, &p.Rules, func(c *coder, r *Rule) {
+		text(c, &r.Path)
+		number(c, &r.Access)
+		c.flag(&r.IsFile)
+	})
+	text(c, &p.Filter)
+	c.flag(&p.Watched)
+	text(c, &p.Dir)
+	c.flag(&p.SameDir)
+	text(c, &p.Program)
+	list(c, &p.Argv, text)
+	list(c, &p.Env, text)
 }
 
 // Encode returns the report as bytes.
 func (r Report) Encode() []byte {
-	e := encoder{out: []byte{r.Kind}}
-	e.number(r.Value)
-	e.text(r.Step)
-	return e.out
+	var c coder
+	r.code(&c)
+	return c.data
 }
 
 // DecodeReport reads a report, and reports whether it was complete.
 func DecodeReport(data []byte) (Report, bool) {
-	if len(data) == 0 {
-		return Report{}, false
-	}
-	d := decoder{in: data[1:]}
-	r := Report{Kind: data[0], Value: d.number(), Step: d.text()}
-	return r, !d.bad
+	r, c := Report{}, coder{data: data, reads: true}
+	r.code(&c)
+	return r, c.isDone()
 }
 
-// encoder writes numbers as eight bytes and strings preceded by their length.
-type encoder struct{ out []byte }
+func (r *Report) code(c *coder) {
+	number(c, &r.Kind)
+	number(c, &r.Value)
+	text(c, &r.Step)
+}
 
-func (e *encoder) number(n int) {
-	for shift := 0; shift < 64; shift += 8 {
-		e.out = append(e.out, byte(uint64(n)>>shift))
+// coder appends values to data, or reads them from its beginning: numbers as eight bytes, and
+// strings preceded by their length.
+type coder struct {
+	data  []byte
+	reads bool
+	bad   bool // what was to be read is missing
+}
+
+// isDone reports whether everything was read.
+func (c *coder) isDone() bool { return !c.bad && len(c.data) == 0 }
+
+func number[T ~int | ~byte](c *coder, n *T) {
+	const size = 8
+	switch {
+	case !c.reads:
+		for i := range size {
+			c.data = append(c.data, byte(uint64(*n)>>(8*i)))
+		}
+	case len(c.data) < size:
+		c.bad = true
+	default:
+		var bits uint64
+		for i, b := range c.data[:size] {
+			bits |= uint64(b) << (8 * i)
+		}
+		*n, c.data = T(bits), c.data[size:]
 	}
 }
 
-func (e *encoder) flag(b bool) {
+func (c *coder) flag(b *bool) {
 	n := 0
-	if b {
+	if *b {
 		n = 1
 	}
-	e.number(n)
+	number(c, &n)
+	*b = n == 1
 }
 
-func (e *encoder) text(s string) {
-	e.number(len(s))
-	e.out = append(e.out, s...)
-}
-
-func (e *encoder) texts(list []string) {
-	e.number(len(list))
-	for _, s := range list {
-		e.text(s)
+func text[T ~string | ~[]byte](c *coder, s *T) {
+	n := len(*s)
+	number(c, &n)
+	switch {
+	case !c.reads:
+		c.data = append(c.data, *s...)
+	case n < 0 || n > len(c.data):
+		c.bad = true
+	default:
+		*s, c.data = T(c.data[:n]), c.data[n:]
 	}
 }
 
-// decoder reads what encoder writes. If data is missing, it sets bad and
-// returns zero values.
-type decoder struct {
-	in  []byte
-	bad bool
-}
-
-func (d *decoder) number() int {
-	if len(d.in) < 8 {
-		d.bad = true
-		return 0
-	}
-	var n uint64
-	for i, b := range d.in[:8] {
-		n |= uint64(b) << (8 * i)
-	}
-	d.in = d.in[8:]
-	return int(n)
-}
-
-func (d *decoder) flag() bool { return d.number() == 1 }
-
-func (d *decoder) text() string {
-	n := d.number()
-	if n < 0 || n > len(d.in) {
-		d.bad = true
-		return ""
-	}
-	s := string(d.in[:n])
-	d.in = d.in[n:]
-	return s
-}
-
-func (d *decoder) texts() []string {
-	var out []string
-	for range d.number() {
-		if d.bad {
-			break
+func list[T any](c *coder, all *[]T, item func(*coder, *T)) {
+	n := len(*all)
+	number(c, &n)
+	for i := 0; i < n && !c.bad; i++ {
+		if c.reads {
+			*all = append(*all, *new(T))
 		}
-		out = append(out, d.text())
+		item(c, &(*all)[i])
 	}
-	return out
 }

@@ -1,15 +1,14 @@
 package git
 
 import (
+	"cmp"
 	"io"
 	"io/fs"
+	"iter"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"cmp"
-	"iter"
 
 	"github.com/toolreg/toolreg/internal/expand"
 	"github.com/toolreg/toolreg/internal/text"
@@ -104,22 +103,40 @@ func isNamedBy(path, file, top string) bool {
 	return LiesIn(file, real) && !LiesIn(top, real)
 }
 
-// ResolveLinks resolves the links in the existing part of a path, and dangling links.
-func ResolveLinks(path string) string {
-	const most = 40 // as in Linux
-	return followLinks(path, most)
-}
+// ResolveLinks resolves the links in the existing part of an absolute path, and dangling links.
+func ResolveLinks(path string) string { return FollowLinks(path, func(string) {}) }
 
-func followLinks(path string, most int) string {
-	if real, err := filepath.EvalSymlinks(path); err == nil || path == filepath.Dir(path) {
-		return real
+// FollowLinks is ResolveLinks, and calls visit with each link on the way, whose folder has no links in its path.
+func FollowLinks(path string, visit func(link string)) string {
+	const maxLinks = 40 // as in Linux
+	if !filepath.IsAbs(path) {
+		return path
 	}
-	dir := followLinks(filepath.Dir(path), most)
-	path = filepath.Join(dir, filepath.Base(path))
-	if target, err := os.Readlink(path); err == nil && most > 0 {
-		return followLinks(From(dir, target), most-1)
+	root := filepath.VolumeName(path) + string(filepath.Separator)
+	at, rest := root, filepath.ToSlash(path[len(root):])
+	for links := 0; rest != ""; {
+		name, after, _ := strings.Cut(rest, "/")
+		next := filepath.Join(at, name) // behind a link, ".." is the parent of its target
+		info, err := os.Lstat(next)
+		if err != nil && !strings.Contains("/"+rest+"/", "/../") {
+			return filepath.Join(at, rest)
+		}
+		at, rest = next, after
+		if err != nil || info.Mode().Type() != fs.ModeSymlink || links == maxLinks {
+			continue
+		}
+		target, err := os.Readlink(next)
+		if err != nil { // it was removed meanwhile
+			continue
+		}
+		visit(next)
+		links++
+		if at = filepath.Dir(next); filepath.IsAbs(target) {
+			at, target = root, target[len(filepath.VolumeName(target)):]
+		}
+		rest = filepath.ToSlash(target) + "/" + rest
 	}
-	return path
+	return at
 }
 
 // isHook reports whether a folder of hooks contains a link to file.
@@ -140,10 +157,10 @@ func isHook(file, hooks string) bool {
 func Folders(top string) []string {
 	dir := filepath.Join(top, ".git")
 	if info, err := os.Lstat(dir); err == nil && info.Mode()&fs.ModeType == 0 {
-		target, _ := strings.CutPrefix(strings.TrimSpace(string(ReadFile(dir))), "gitdir:")
+		target, _ := strings.CutPrefix(readLine(dir), "gitdir:")
 		dir = From(top, strings.TrimSpace(target))
 	}
-	if common := strings.TrimSpace(string(ReadFile(filepath.Join(dir, "commondir")))); common != "" {
+	if common := readLine(filepath.Join(dir, "commondir")); common != "" {
 		return []string{dir, From(dir, common)}
 	}
 	return []string{dir}
@@ -192,17 +209,26 @@ func LinkedWorktree(top string) (folder, common string) {
 		return "", ""
 	}
 	folder, common = ResolveLinks(folders[0]), ResolveLinks(folders[1])
-	back := ResolveLinks(strings.TrimSpace(string(ReadFile(filepath.Join(folder, "gitdir")))))
 	for _, name := range []string{"HEAD", "objects", "refs", "config"} {
 		if _, err := os.Stat(filepath.Join(common, name)); err != nil {
 			return "", ""
 		}
 	}
-	if filepath.Dir(folder) != filepath.Join(common, "worktrees") || back != ResolveLinks(filepath.Join(top, ".git")) {
+	if filepath.Dir(folder) != filepath.Join(common, "worktrees") ||
+		Worktree(folder) != ResolveLinks(filepath.Join(top, ".git")) {
 		return "", ""
 	}
 	return folder, common
 }
+
+// Worktree returns the path of the file .git of the linked worktree that a git folder belongs to, links
+// resolved.
+func Worktree(folder string) string {
+	return ResolveLinks(From(folder, readLine(filepath.Join(folder, "gitdir"))))
+}
+
+// readLine returns the content of a file of one line; "" if it cannot be read.
+func readLine(path string) string { return strings.TrimSpace(string(ReadFile(path))) }
 
 // maxFile limits how much of a file is read, in bytes.
 const maxFile = 1 << 20

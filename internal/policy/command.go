@@ -13,7 +13,6 @@ import (
 	"github.com/toolreg/toolreg/internal/git"
 	"github.com/toolreg/toolreg/internal/policy/shell"
 	"github.com/toolreg/toolreg/internal/registry"
-	"github.com/toolreg/toolreg/internal/trust"
 )
 
 // factsOf returns the facts of a call.
@@ -102,11 +101,10 @@ func (f *facts) linked(name string) string {
 		return ""
 	}
 	name = absolutePath(f.policy.Workspace, name)
-	real := trust.Real(filepath.Join(trust.Real(filepath.Dir(name)), filepath.Base(name)))
-	if real == filepath.Clean(name) {
-		return ""
+	if real := realPath(name); real != name {
+		return real
 	}
-	return real
+	return ""
 }
 
 func (f *facts) aboutCall() *matter {

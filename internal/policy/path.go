@@ -8,6 +8,7 @@ import (
 
 	"github.com/bmatcuk/doublestar/v4"
 
+	"github.com/toolreg/toolreg/internal/git"
 	"github.com/toolreg/toolreg/internal/text"
 )
 
@@ -50,20 +51,8 @@ func cutGlob(glob string) (literal, rest string) {
 	return glob, ""
 }
 
-// realPath resolves the links in the longest part of an absolute path that exists.
-func realPath(p string) string {
-	if p == "" {
-		return ""
-	}
-	for dir, rest := p, ""; ; dir, rest = path.Dir(dir), path.Join(path.Base(dir), rest) {
-		if real, err := filepath.EvalSymlinks(filepath.FromSlash(dir)); err == nil {
-			return path.Join(filepath.ToSlash(real), rest)
-		}
-		if dir == path.Dir(dir) {
-			return p
-		}
-	}
-}
+// realPath resolves the links in an absolute path with slashes, as far as it exists.
+func realPath(p string) string { return filepath.ToSlash(git.ResolveLinks(filepath.FromSlash(p))) }
 
 // appendLower appends a path or a glob in lower case and as file systems that ignore case may
 // read it, each if it is new.

@@ -211,14 +211,20 @@ func TestShellWritesElsewhere(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(workspace, "secret"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Symlink("secret", filepath.Join(workspace, "link")); err != nil {
-		t.Skip(err)
+	for link, target := range map[string]string{"link": "secret", "dangling": "link/new", "parent": "link/.."} {
+		if err := os.Symlink(target, filepath.Join(workspace, link)); err != nil {
+			t.Skip(err)
+		}
 	}
 	p := &Policy{Workspace: workspace, Mode: ModeYolo, Rules: []Rule{{Path: "secret/**", Decision: Deny, Origin: "settings.yaml:1"}}}
 	for line, want := range map[string]Decision{
 		"echo x > secret/a":           Deny,
 		"echo x > link/a":             Deny,
 		"echo x > link":               Deny,
+		"echo x > link/new/a":         Deny,
+		"echo x > dangling":           Deny,
+		"echo x > parent/secret/a":    Deny,
+		"echo x > parent/a":           Allow,
 		"cd secret && echo x > a":     Deny,
 		"cd link; sort -o a b":        Deny,
 		"(cd secret); echo x > a":     Allow,

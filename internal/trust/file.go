@@ -2,7 +2,6 @@ package trust
 
 import (
 	"bytes"
-	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
@@ -18,6 +17,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/aymanbagabas/go-udiff"
+
+	"github.com/toolreg/toolreg/internal/git"
 )
 
 // Limits of a grant. A project that exceeds them cannot be trusted.
@@ -98,17 +99,7 @@ func readFile(path string, limit int64, owned bool) (File, error) {
 
 // Proposed returns a file as [Read] would return it if it had this content. The
 // file need not exist.
-func Proposed(path string, data []byte) File {
-	real, rest := path, ""
-	for {
-		found, err := filepath.EvalSymlinks(real)
-		if parent := filepath.Dir(real); err != nil && parent != real {
-			real, rest = parent, filepath.Join(filepath.Base(real), rest)
-			continue
-		}
-		return newFile(filepath.Join(cmp.Or(found, real), rest), data)
-	}
-}
+func Proposed(path string, data []byte) File { return newFile(git.ResolveLinks(path), data) }
 
 func newFile(path string, data []byte) File {
 	sum := sha256.Sum256(data)
@@ -157,7 +148,7 @@ func isText(b []byte) bool {
 }
 
 func openFile(path string) (*os.File, fs.FileInfo, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|openNonblock, 0)
+	f, err := os.OpenFile(path, os.O_RDONLY|git.OpenNonblock, 0)
 	if err != nil {
 		return nil, nil, err // the error names the path
 	}

@@ -4,9 +4,6 @@ package trust
 
 import "io/fs"
 
-// openNonblock is 0 on systems without pipes in the file system.
-const openNonblock = 0
-
 // foreign returns "", because owners are not checked on systems with access control lists.
 func foreign(fs.FileInfo) string { return "" }
 

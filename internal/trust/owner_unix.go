@@ -11,9 +11,6 @@ import (
 	"syscall"
 )
 
-// openNonblock keeps open from blocking on a pipe.
-const openNonblock = syscall.O_NONBLOCK
-
 // foreign returns the reason why a user other than root or the current one could
 // have written the file; "" if no other user could.
 func foreign(info fs.FileInfo) string {

@@ -82,10 +82,7 @@ func (t *Tree) isOnlyRepository(rel string) bool {
 func isWorktree(repository string) bool { return strings.HasPrefix(repository, "worktrees/") }
 
 // worktreeOf returns the absolute path of the linked worktree whose git folder is at rel.
-func (t *Tree) worktreeOf(rel string) string {
-	link := strings.TrimSpace(string(git.ReadFile(filepath.Join(t.absolute(rel), "gitdir"))))
-	return filepath.Dir(git.ResolveLinks(git.From(t.absolute(rel), link)))
-}
+func (t *Tree) worktreeOf(rel string) string { return filepath.Dir(git.Worktree(t.absolute(rel))) }
 
 // protection decides which changes in a git folder a program must not make.
 type protection struct {

@@ -48,39 +48,8 @@ func (t *Tree) allNamedPaths(repositories []string) []string {
 // appendChain appends the file that a path leads to, and the links on the way to it, as
 // appendInside does.
 func (t *Tree) appendChain(to []string, path string) []string {
-	for range maxLinks {
-		dir := git.ResolveLinks(filepath.Dir(path))
-		link, rest := firstLink(path)
-		if link == "" {
-			return t.appendInside(to, filepath.Join(dir, filepath.Base(path)))
-		}
-		to = t.appendInside(to, link)
-		target, err := os.Readlink(link)
-		if err != nil {
-			return to
-		}
-		path = filepath.Join(git.From(filepath.Dir(link), target), rest)
-	}
-	return to
-}
-
-// maxLinks limits the links on the way to a file, as Linux does.
-const maxLinks = 40
-
-// firstLink returns the first link of an absolute path, and the rest of the path; "" if there
-// is none.
-func firstLink(path string) (link, rest string) {
-	for i := 1; i <= len(path); i++ {
-		if i < len(path) && path[i] != '/' {
-			continue
-		}
-		if info, err := os.Lstat(path[:i]); err != nil {
-			return "", ""
-		} else if info.Mode().Type() == fs.ModeSymlink {
-			return path[:i], path[i:]
-		}
-	}
-	return "", ""
+	real := git.FollowLinks(path, func(link string) { to = t.appendInside(to, link) })
+	return t.appendInside(to, real)
 }
 
 // appendInside appends path, which is absolute with links resolved, as a path relative

@@ -180,6 +180,8 @@ func TestLinkedWorktreeMustReferBack(t *testing.T) {
 	top := tooltest.Place(t, map[string]string{
 		"main/.git/HEAD": "", "main/.git/objects/x": "", "main/.git/refs/x": "", "main/.git/config": "", "main/.git/hooks/a": "",
 		"main/.git/worktrees/w/HEAD": "", "main/.git/worktrees/w/commondir": "../..\n", "tree/a": "", "other/a": "",
+		// As "git worktree add --relative-paths" writes them.
+		"relative/.git": "gitdir: ../main/.git/worktrees/r\n", "main/.git/worktrees/r/gitdir": "../../../../relative/.git\n", "main/.git/worktrees/r/commondir": "../..\n",
 	})
 	put(t, top, map[string]string{"tree/.git": "gitdir: " + top + "/main/.git/worktrees/w\n", "other/.git": "gitdir: ../main/.git/worktrees/w\n",
 		"main/.git/worktrees/w/gitdir": top + "/tree/.git\n"})
@@ -199,6 +201,10 @@ func TestLinkedWorktreeMustReferBack(t *testing.T) {
 	w = tooltest.Open(t, New(filepath.Join(top, "other"), git.User{}, ""))
 	if g, err := w.Guards(t.Context(), Scope{}); err != nil || g.Common != "" {
 		t.Errorf("a folder that does not refer back: common %q, %v", g.Common, err)
+	}
+	w = tooltest.Open(t, New(filepath.Join(top, "relative"), git.User{}, ""))
+	if g, err := w.Guards(t.Context(), Scope{}); err != nil || g.Common != common {
+		t.Errorf("a worktree with relative paths: common %q, %v", g.Common, err)
 	}
 }
 

@@ -133,14 +133,9 @@ func (c *session) ending(err error) string {
 	case c.stdio == nil:
 		return "it closed the connection"
 	}
-	return exited(c.child)
-}
-
-// exited describes the end of a child that has closed its stdout.
-func exited(c child) string {
 	select {
-	case <-c.Done():
-		return c.Ending()
+	case <-c.child.Done():
+		return c.child.Ending()
 	case <-time.After(maxExit):
 		return "it closed its stdout"
 	}

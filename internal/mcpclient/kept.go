@@ -5,12 +5,12 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"os"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/toolreg/toolreg/internal/caller"
 	"github.com/toolreg/toolreg/internal/expand"
 	"github.com/toolreg/toolreg/internal/mcpclient/ask"
 	"github.com/toolreg/toolreg/internal/mcpclient/keep"
@@ -18,6 +18,7 @@ import (
 	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/text"
+	"github.com/toolreg/toolreg/internal/timing"
 )
 
 // errNotKept reports that a server cannot be kept, so that the run starts its own.
@@ -26,9 +27,8 @@ var errNotKept = errors.New("the server is not kept")
 // attach attaches to the keeper of a server. If the error is errNotKept, the run has to
 // start a server of its own.
 func (c *connector) attach(ctx context.Context, server settings.Server) (*session, error) {
-	sess := &session{transport: transportStdio, limit: &wire.CurrentLimit{},
-		mask: c.opts.hide, after: func() {}}
-	sess.limit.Store(c.opts.Limits.frame())
+	life, sess := c.newSession(ctx, server, transportStdio)
+	sess.after = func() {}
 	conn, err := c.keeperOf(ctx, server, sess)
 	if conn != nil {
 		sess.child, sess.kept, sess.continued = conn, conn, !conn.Started
@@ -60,7 +60,7 @@ func (c *connector) attach(ctx context.Context, server settings.Server) (*sessio
 	if c.opts.Refused != nil {
 		conn.Declined = func(what, reason string) { c.opts.Refused(server.Name, what, reason) }
 	}
-	sess.wire = wire.Start(caller.With(context.WithoutCancel(ctx), nil), sess.stdio, o)
+	sess.wire = wire.Start(life, sess.stdio, o)
 	sess.wire.Continue(conn.Session)
 	return sess, nil
 }
@@ -161,30 +161,40 @@ func (c *connector) recordOf(ctx context.Context, server settings.Server) *httpR
 		name: folder.Name(k.Origin(), string(identity)), warn: warn}
 }
 
-// resume continues the session that an earlier run has left open; nil if there is none. If
-// its time is up, resume ends it.
-func (c *connector) resume(ctx context.Context, server settings.Server) *session {
+// stored returns the session with an HTTP server that an earlier run has left open; nil if there
+// is none.
+func (c *connector) stored(ctx context.Context, server settings.Server) *httpRecord {
 	r := c.recordOf(ctx, server)
 	if r == nil {
 		return nil
 	}
-	stored := r.folder.Session(r.name)
-	if stored == nil {
+	session := r.folder.Session(r.name)
+	if session == nil {
 		return nil
 	}
-	sess, err := c.continued(ctx, server, stored)
+	r.Session = *session
+	return r
+}
+
+// resume continues the session that an earlier run has left open; nil if there is none. If
+// its time is up, resume ends it.
+func (c *connector) resume(ctx context.Context, server settings.Server) *session {
+	r := c.stored(ctx, server)
+	if r == nil {
+		return nil
+	}
+	sess, err := c.continued(ctx, server, &r.Session)
 	switch {
 	case err != nil:
 		r.warn(err)
 		return nil
-	case time.Since(stored.Used) > c.opts.Keep.For:
-		r.Session = *stored
+	case time.Since(r.Used) > c.opts.Keep.For:
 		r.forget()
 		sess.end()
 		return nil
 	}
 	sess.http.Stay()
-	r.Session, sess.record = *stored, r
+	sess.record = r
 	if c.opts.Keep.Use == LookKept {
 		return sess
 	}
@@ -237,5 +247,70 @@ func (c *session) keptState() *keep.State {
 	case c.record != nil:
 		return &keep.State{Since: c.record.Since, Idle: time.Since(c.record.Used).Milliseconds()}
 	}
+	return nil
+}
+
+// KeepServer keeps a server until it is no longer used. A [keep.Start] starts the process
+// that calls it: in has the description of the server. listening is called when runs can
+// attach, or with the reason why they cannot. confiner returns the sandbox of a plan of
+// [Keep].
+func KeepServer(ctx context.Context, in io.Reader, listening func(error) error,
+	confiner func(plan json.RawMessage) (process.Confiner, error)) error {
+	spec, err := keep.Read(in)
+	var confine process.Confiner
+	if err == nil && spec.Plan != nil {
+		confine, err = confiner(spec.Plan)
+	}
+	var k *keep.Keeper
+	if err == nil {
+		k, err = keep.Listen(ctx, spec)
+	}
+	if err != nil {
+		return errors.Join(err, listening(err))
+	}
+	defer k.Close()
+	if err := listening(nil); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		select {
+		case <-k.Stopped():
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	p := spec.Process
+	opts := &Options{
+		Server: settings.Server{
+			Name:       p.Server,
+			Command:    p.Command,
+			Args:       p.Args,
+			Split:      spec.Split,
+			Cwd:        p.Dir,
+			InheritEnv: true,
+			Protocol:   p.Protocol,
+		},
+		ProjectRoot: p.Root, Workspace: p.Workspace, Environ: p.Env, Version: p.Version,
+		ConnectTimeout: spec.ConnectTimeout, Memory: onlyProtocol(spec.Known),
+		Limits: Limits{Frame: spec.MaxFrame, Result: spec.MaxMessage}.withDefaults(), Confine: confine,
+		Guard: true,
+	}
+	c := &connector{dialer: dialer{opts: opts, asker: k.Asker(), changed: func(Change) {}, keeper: k}}
+	connecting, stop := timing.Limit(ctx, spec.ConnectTimeout, &connectTimeoutError{spec.ConnectTimeout})
+	sess, err := c.connect(connecting)
+	stop()
+	if err != nil {
+		failure := &keep.Failure{Phase: "start", Reason: err.Error()}
+		if of, ok := errors.AsType[*ServerError](err); ok {
+			failure.Phase, failure.Reason = of.Phase, of.Reason
+		}
+		k.Fail(failure)
+		return err
+	}
+	defer sess.end()
+	sess.limit.Store(opts.Limits.result())
+	k.Serve(ctx, sess.wire, sess.child.(keep.Child), sess.ending)
 	return nil
 }

@@ -41,7 +41,8 @@ func keepers(t *testing.T, server settings.Server) func(change ...func(*Options)
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		for _, name := range keep.Sockets(sockets) {
+		names, _ := keep.Names(sockets)
+		for _, name := range names {
 			if _, err := keep.Stop(context.WithoutCancel(t.Context()), sockets, name); err != nil {
 				t.Error(err)
 			}
@@ -277,7 +278,8 @@ func TestKeptSessionOfAnHTTPServer(t *testing.T) {
 		}
 	}
 	call(elsewhere)
-	for _, name := range keep.Sessions(folder) {
+	_, sessions := keep.Names(folder)
+	for _, name := range sessions {
 		file := filepath.Join(folder, name+".session")
 		if err := errors.Join(os.Remove(file), os.MkdirAll(filepath.Join(file, "in the way"), 0o700)); err != nil {
 			t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/toolreg/toolreg/internal/mcpclient/wire"
+	"github.com/toolreg/toolreg/internal/timing"
 )
 
 // pool has the sessions with a server: one that all clients share or, with perClient, one for
@@ -128,10 +129,7 @@ func (p *pool) deadline(ctx context.Context) (context.Context, func()) {
 		delete(p.cancels, n)
 	}
 	limit := cmp.Or(p.opts.ConnectTimeout, p.opts.Server.ConnectTimeout)
-	if limit <= 0 {
-		return ctx, done
-	}
-	ctx, stop := context.WithTimeoutCause(ctx, limit, &connectTimeoutError{limit})
+	ctx, stop := timing.Limit(ctx, limit, &connectTimeoutError{limit})
 	return ctx, func() { stop(); done() }
 }
 

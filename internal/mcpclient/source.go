@@ -399,17 +399,12 @@ func (s *Source) EndKept(ctx context.Context) (bool, error) {
 			return false, err
 		}
 	}
-	r := c.recordOf(ctx, server)
+	r := c.stored(ctx, server)
 	if r == nil {
 		return false, nil
 	}
-	stored := r.folder.Session(r.name)
-	if stored == nil {
-		return false, nil
-	}
-	r.Session = *stored
 	r.forget()
-	sess, err := c.continued(ctx, server, stored)
+	sess, err := c.continued(ctx, server, &r.Session)
 	if err == nil {
 		sess.end()
 	}

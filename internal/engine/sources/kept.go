@@ -112,7 +112,7 @@ func KeepServer(ctx context.Context, in io.Reader, listening func(error) error) 
 // when they were started, and returns their number.
 func (k *KeptServers) stop(ctx context.Context, server settings.Server) (stopped int, err error) {
 	dir, err := k.Folders.Sockets()
-	if err != nil || len(keep.Sockets(dir.Path)) == 0 {
+	if err != nil || keep.IsEmpty(dir.Path) {
 		return 0, nil // without a folder nothing is kept
 	}
 	folder, err := k.sockets(ctx)
@@ -134,7 +134,10 @@ func (k *KeptServers) forgetSessions(ctx context.Context, server settings.Server
 
 // KeepsSessions reports whether a session with an HTTP server is kept for this user.
 func KeepsSessions(folders *state.Folders) bool {
-	return slices.ContainsFunc(folders.SocketFolders(), func(dir string) bool { return len(keep.Sessions(dir)) > 0 })
+	return slices.ContainsFunc(folders.SocketFolders(), func(dir string) bool {
+		_, sessions := keep.Names(dir)
+		return len(sessions) > 0
+	})
 }
 
 // StopAllKept ends all processes that keep servers of this user and forgets their sessions
@@ -142,9 +145,10 @@ func KeepsSessions(folders *state.Folders) bool {
 func StopAllKept(ctx context.Context, folders *state.Folders) (stopped int, err error) {
 	var failed []error
 	for _, dir := range folders.SocketFolders() {
-		n, err := stopAll(ctx, dir, keep.Sockets(dir))
-		sessions := keep.ForgetSessions(dir, func(string) bool { return true })
-		stopped, failed = stopped+n+sessions, append(failed, err)
+		sockets, _ := keep.Names(dir)
+		n, err := stopAll(ctx, dir, sockets)
+		forgotten := keep.ForgetSessions(dir, func(string) bool { return true })
+		stopped, failed = stopped+n+forgotten, append(failed, err)
 	}
 	if err := errors.Join(failed...); err != nil {
 		return stopped, fmt.Errorf("stopping kept servers: %w", err)

@@ -182,12 +182,6 @@ func (r *Request) Caller() *caller.Caller {
 	return r.caller
 }
 
-// Capabilities returns the capabilities of the client that made the request, or
-// nil if they are unknown.
-func (r *Request) Capabilities() json.RawMessage {
-	return r.Peer().Capabilities()
-}
-
 // Peer returns what can be asked of the client that made the request. It is never nil.
 func (r *Request) Peer() caller.Peer {
 	if r == nil || r.caller == nil || r.caller.Peer == nil {
@@ -252,31 +246,20 @@ var (
 	errCalls     = errors.New("several calls are running on this server, and the protocol does not say which of them the question is about; make them one after another")
 )
 
-// allow counts a question and returns an error if the server must not ask it.
-func (r *Request) allow() error {
+// allow counts a question and returns an error if the server must not ask it. If sample is set,
+// it is for a model, of which there may be at most maxSamples.
+func (r *Request) allow(sample bool, maxSamples int) error {
 	switch {
 	case r == nil:
 		return errNoRequest
 	case r.several != nil:
 		return r.refuseSeveral()
 	}
-	if questions, _ := r.count(false); questions > maxQuestions {
+	switch questions, samples := r.count(sample); {
+	case samples > maxSamples && sample:
+		return fmt.Errorf("more than %d were asked during one request", maxSamples)
+	case questions > maxQuestions:
 		return fmt.Errorf("more than %d were asked during %s", maxQuestions, text.Escape(r.name))
-	}
-	return nil
-}
-
-// allowSample is allow for a sampling request, of which there may be at most
-// limit.
-func (r *Request) allowSample(limit int) error {
-	switch {
-	case r == nil:
-		return errNoRequest
-	case r.several != nil:
-		return r.refuseSeveral()
-	}
-	if questions, samples := r.count(true); questions > maxQuestions || samples > limit {
-		return fmt.Errorf("more than %d were asked during one request", limit)
 	}
 	return nil
 }

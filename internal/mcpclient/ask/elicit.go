@@ -59,7 +59,7 @@ type Answer struct {
 // elicitation/create. A question that cannot be shown is declined and reported.
 func (h *Handler) elicit(ctx context.Context, during *Request, params json.RawMessage) json.RawMessage {
 	e, err := Read(h.opts.Server, params)
-	if refused := during.allow(); refused != nil {
+	if refused := during.allow(false, 0); refused != nil {
 		err = refused
 	}
 	if err != nil {
@@ -170,7 +170,7 @@ func (h *Handler) Addresses(ctx context.Context, during *Request, data json.RawM
 		case err == nil && e.Mode != modeURL:
 			err = errors.New("it is not a usable address")
 		case err == nil:
-			err = during.allow()
+			err = during.allow(false, 0)
 		}
 		if err != nil {
 			h.refuse("question", err)
@@ -218,7 +218,7 @@ func (h *Handler) sample(ctx context.Context, during *Request, params json.RawMe
 	if err := h.checkSampling(params); err != nil {
 		return nil, h.refuseSampling(jsonrpc.CodeInvalidParams, err)
 	}
-	if err := during.allowSample(h.opts.MaxSamples); err != nil {
+	if err := during.allow(true, h.opts.MaxSamples); err != nil {
 		return nil, h.refuseSampling(codeRefusedByUser, err)
 	}
 	result, err := h.opts.Sample(ctx, Sampling{Server: h.opts.Server, During: during.name, Params: params})

@@ -96,33 +96,37 @@ func (f *Folder) Path() string { return f.dir.Path }
 
 func (f *Folder) path(name string) string { return filepath.Join(f.dir.Path, name) }
 
-// IsEmpty reports whether nothing is kept in a folder, which need not exist.
-func IsEmpty(dir string) bool {
+// Names returns the names of the sockets and of the sessions in a folder, which need not exist.
+func Names(dir string) (sockets, sessions []string) {
 	entries, _ := os.ReadDir(dir)
-	return !slices.ContainsFunc(entries, func(e os.DirEntry) bool {
-		return e.Type()&fs.ModeSocket != 0 || strings.HasSuffix(e.Name(), sessionSuffix)
-	})
-}
-
-// Sockets returns the names of the sockets in a folder, which need not exist.
-func Sockets(dir string) []string {
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return nil
-	}
-	var out []string
 	for _, e := range entries {
-		if e.Type()&fs.ModeSocket != 0 && len(e.Name()) == nameLength {
-			out = append(out, e.Name())
+		switch name, isSession := strings.CutSuffix(e.Name(), sessionSuffix); {
+		case len(name) != nameLength:
+		case isSession:
+			sessions = append(sessions, name)
+		case e.Type()&fs.ModeSocket != 0:
+			sockets = append(sockets, name)
 		}
 	}
-	return out
+	return sockets, sessions
+}
+
+// IsEmpty reports whether nothing is kept in a folder, which need not exist.
+func IsEmpty(dir string) bool {
+	sockets, sessions := Names(dir)
+	return len(sockets)+len(sessions) == 0
+}
+
+// sockets returns the names of the sockets for which matches returns true.
+func (f *Folder) sockets(matches func(name string) bool) []string {
+	all, _ := Names(f.dir.Path)
+	return slices.DeleteFunc(all, func(name string) bool { return !matches(name) })
 }
 
 // OfServer returns the names of the sockets of all keepers of an entry, whatever it said
 // when they were started.
 func (f *Folder) OfServer(o Origin) []string {
-	return slices.DeleteFunc(Sockets(f.dir.Path), func(name string) bool { return !f.isOf(name, o) })
+	return f.sockets(func(name string) bool { return f.isOf(name, o) })
 }
 
 func (f *Folder) isOf(name string, o Origin) bool { return strings.HasPrefix(name, f.serverOf(o)) }
@@ -132,8 +136,9 @@ func (f *Folder) isOf(name string, o Origin) bool { return strings.HasPrefix(nam
 // of such entries. written has the entries of each settings file that was read, by file and
 // name.
 func (f *Folder) Outdated(root string, written map[string]map[string]string) []string {
-	ForgetSessions(f.dir.Path, func(name string) bool { return f.isOutdated(name, root, written) })
-	return slices.DeleteFunc(Sockets(f.dir.Path), func(name string) bool { return !f.isOutdated(name, root, written) })
+	isOutdated := func(name string) bool { return f.isOutdated(name, root, written) }
+	ForgetSessions(f.dir.Path, isOutdated)
+	return f.sockets(isOutdated)
 }
 
 func (f *Folder) isOutdated(name, root string, written map[string]map[string]string) bool {
@@ -215,20 +220,10 @@ func (f *Folder) ForgetSession(ctx context.Context, name string, s *Session) err
 	return nil
 }
 
-// Sessions returns the names of the sessions in a folder, which need not exist.
-func Sessions(dir string) (names []string) {
-	entries, _ := os.ReadDir(dir)
-	for _, e := range entries {
-		if name, ok := strings.CutSuffix(e.Name(), sessionSuffix); ok && len(name) == nameLength {
-			names = append(names, name)
-		}
-	}
-	return names
-}
-
 // ForgetSessions removes the sessions in a folder, which need not exist, whose names match.
 func ForgetSessions(dir string, matches func(name string) bool) (forgotten int) {
-	for _, name := range Sessions(dir) {
+	_, sessions := Names(dir)
+	for _, name := range sessions {
 		if matches(name) && os.Remove(filepath.Join(dir, name+sessionSuffix)) == nil {
 			forgotten++
 		}

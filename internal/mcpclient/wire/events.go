@@ -8,6 +8,9 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 const (
@@ -96,7 +99,7 @@ func (r *eventReader) line(size int) ([]byte, error) {
 			continue
 		}
 		if !r.begun {
-			line, r.begun = bytes.TrimPrefix(line, []byte(byteOrderMark)), true
+			line, r.begun = text.WithoutMark(line), true
 		}
 		return bytes.TrimSuffix(line, []byte("\n")), err
 	}
@@ -133,31 +136,31 @@ func (l *lineEnds) convert(p []byte) int {
 	return len(kept)
 }
 
-// eventStream is the state of a stream of the server's own messages that outlives one
-// connection.
+// eventStream is the state of a stream that may have several connections, one after the other.
 type eventStream struct {
-	last  string        // id of the last event
-	pause time.Duration // before the next connection
+	last   string        // id of the last event
+	pause  time.Duration // before the next connection
+	stalls int           // how often in a row a connection has ended soon and without anything new
 }
 
-// readEvents passes on the data of each message event until the stream ends, and
-// reports whether there was any. It discards an event that is not terminated.
-func (s *eventStream) readEvents(r io.Reader, limit int64, event func([]byte)) bool {
-	any := false
-	for events := newEventReader(r, func() int64 { return limit }); ; {
+// read passes on the data of each message event, until use returns false or the connection
+// ends, for which it returns the reason. An event that is not terminated counts only if its
+// data is whole, and one that is too long is not read again.
+func (s *eventStream) read(r io.Reader, limit func() int64, use func(data []byte) (more bool)) error {
+	for events := newEventReader(r, limit); ; {
 		e, err := events.next()
-		if e.hasID && (err == nil || errors.Is(err, errLongEvent)) {
+		whole := err == nil || e.isMessage() && jsonx.Valid(e.data)
+		if e.hasID && (whole || errors.Is(err, errLongEvent)) {
 			s.last = e.id
 		}
 		if e.retry > 0 {
 			s.pause = e.retry
 		}
-		if err != nil {
-			return any
+		if whole && e.isMessage() && !use(e.data) {
+			return nil
 		}
-		if e.isMessage() {
-			any = true
-			event(e.data)
+		if err != nil {
+			return err
 		}
 	}
 }
@@ -168,17 +171,14 @@ func isVisible(s string) bool {
 	return strings.IndexFunc(s, func(r rune) bool { return r < 0x21 || r > 0x7E }) < 0
 }
 
-// lasting is how long a stream is open that ends because something on the way closes what is
-// idle. Many balancers do after a minute, so the end of such a stream says nothing about the server.
+// lasting is how long a connection is open that ends because something on the way closes what is
+// idle. Many balancers do after a minute, so its end says nothing about the server.
 const lasting = 5 * time.Second
 
-// stalls counts how often in a row a stream has ended soon and without anything new.
-type stalls int
-
-// ended counts the end of a stream that was opened at a time.
-func (n *stalls) ended(opened time.Time, hadNew bool) {
-	*n++
+// ended counts the end of a connection that was opened at a time.
+func (s *eventStream) ended(opened time.Time, hadNew bool) {
+	s.stalls++
 	if hadNew || time.Since(opened) >= lasting {
-		*n = 0
+		s.stalls = 0
 	}
 }

@@ -26,6 +26,7 @@ func TestEventStream(t *testing.T) {
 		{"CR", "id: 7\rdata: a\r\rdata: b\r\r", []string{"a", "b"}, "7", 0},
 		{"byte order mark", "\xEF\xBB\xBFdata: a\n\n", []string{"a"}, "", 0},
 		{"cut off", "data: a\n\nid: 7\ndata: b\n", []string{"a"}, "", 0},
+		{"a message that is not terminated", "data: a\n\nid: 7\ndata: {}", []string{"a", "{}"}, "7", 0},
 		{"an id that a header cannot carry", "id: a\x00b\ndata: x\n\n", []string{"x"}, "", 0},
 		{"retry too late", "retry: 4000000000\n\n", nil, "", maxListenPause},
 		{"retry too early", "retry: 0\n\n", nil, "", minListenPause},
@@ -37,9 +38,12 @@ func TestEventStream(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			var s eventStream
 			var got []string
-			any := s.readEvents(strings.NewReader(tt.text), 100, func(data []byte) { got = append(got, string(data)) })
-			if diff := cmp.Diff(tt.want, got); diff != "" || any != (len(tt.want) > 0) {
-				t.Errorf("events, any %v (-want +got):\n%s", any, diff)
+			_ = s.read(strings.NewReader(tt.text), func() int64 { return 100 }, func(data []byte) bool {
+				got = append(got, string(data))
+				return true
+			})
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("events (-want +got):\n%s", diff)
 			}
 			if s.last != tt.last || s.pause != tt.pause {
 				t.Errorf("last %q, pause %s", s.last, s.pause)

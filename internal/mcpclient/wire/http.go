@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"bufio"
 	"bytes"
 	"cmp"
 	"context"
@@ -253,8 +252,8 @@ func whenWritten(ctx context.Context, written *signal) context.Context {
 
 const eventStreamType = "text/event-stream"
 
-// do sends a request within the session. The response has a status that means success, and
-// its body is limited unless it is a stream. Errors are those of [Session.Do].
+// do sends a request within the session. The response has a status that means success.
+// Errors are those of [Session.Do].
 func (h *HTTP) do(r *http.Request, revision string) (*http.Response, error) {
 	session := h.SessionID()
 	if session != "" {
@@ -284,11 +283,6 @@ func (h *HTTP) do(r *http.Request, revision string) (*http.Response, error) {
 	if err != nil {
 		_ = resp.Body.Close()
 		return nil, err
-	}
-	if contentType(resp) != eventStreamType {
-		limit := h.limit.Load()
-		resp.Body = &limitedBody{Closer: resp.Body,
-			r: &withoutMark{r: bufio.NewReader(resp.Body)}, left: limit.Bytes, limit: limit}
 	}
 	return resp, nil
 }

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,13 +13,12 @@ import (
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/text"
 	"github.com/toolreg/toolreg/internal/timing"
-	"github.com/toolreg/toolreg/internal/webaddr"
 )
 
 // send implements [Link]: it sends a message in a request of its own, and receives the
 // response. A refusal applies to this message alone, since other clients may have calls
 // running in the session, unless it says that the session is lost.
-func (h *HTTP) send(ctx context.Context, to receiver, m message) error {
+func (h *HTTP) send(ctx context.Context, s *Session, m message) error {
 	resp, err := h.post(ctx, h.endpoint, m)
 	switch {
 	case err != nil:
@@ -26,9 +26,9 @@ func (h *HTTP) send(ctx context.Context, to receiver, m message) error {
 	case m.request == nil:
 		return resp.Body.Close()
 	case contentType(resp) == eventStreamType:
-		err = h.receiveStream(ctx, to, m, resp)
+		err = h.receiveStream(ctx, s, m, resp)
 	default:
-		err = h.receiveBody(ctx, to, m.request, resp)
+		err = h.receiveBody(ctx, s, m.request, resp)
 		_ = resp.Body.Close()
 	}
 	if failed, ok := errors.AsType[*HTTPError](err); ok {
@@ -38,8 +38,13 @@ func (h *HTTP) send(ctx context.Context, to receiver, m message) error {
 }
 
 // receiveBody receives an answer that is not a stream.
-func (h *HTTP) receiveBody(ctx context.Context, to receiver, r *Request, resp *http.Response) error {
-	body, err := io.ReadAll(resp.Body)
+func (h *HTTP) receiveBody(ctx context.Context, s *Session, r *Request, resp *http.Response) error {
+	limit := h.limit.Load()
+	body, err := io.ReadAll(http.MaxBytesReader(nil, resp.Body, limit.Bytes))
+	if _, exceeded := errors.AsType[*http.MaxBytesError](err); exceeded {
+		err = limit.Exceeded("body")
+	}
+	body = text.WithoutMark(body)
 	switch {
 	case err != nil:
 		return httpError(err)
@@ -51,7 +56,7 @@ func (h *HTTP) receiveBody(ctx context.Context, to receiver, r *Request, resp *h
 	case !jsonx.Valid(body):
 		return httpError(noMessage(body))
 	}
-	err = to.receiveResponse(ctx, r, body)
+	err = s.receiveResponse(ctx, r, body)
 	switch {
 	case r.isAnswered():
 		return nil
@@ -62,13 +67,13 @@ func (h *HTTP) receiveBody(ctx context.Context, to receiver, r *Request, resp *h
 }
 
 // run implements [Link]. It ends the session with ctx.
-func (h *HTTP) run(ctx context.Context, to receiver) error {
+func (h *HTTP) run(ctx context.Context, s *Session) error {
 	<-ctx.Done()
 	h.mu.Lock()
 	over := h.session == "" || h.lost || h.stays
 	h.mu.Unlock()
 	if !over {
-		h.deleteSession(context.WithoutCancel(ctx), to.Revision())
+		h.deleteSession(context.WithoutCancel(ctx), s.Revision())
 	}
 	return ErrClosed
 }
@@ -78,13 +83,19 @@ const maxStalls = 2
 
 // receiveStream receives the stream of an answer, and resumes it after its last event if it
 // ends early.
-func (h *HTTP) receiveStream(ctx context.Context, to receiver, m message, resp *http.Response) error {
-	a := answerStream{pause: listenPause}
+func (h *HTTP) receiveStream(ctx context.Context, s *Session, m message, resp *http.Response) error {
+	stream := eventStream{pause: listenPause}
+	var bad error // of the last event that was not a valid message
 	for {
-		last, opened := a.last, time.Now()
-		end := a.readAnswer(ctx, to, m.request, resp.Body, h.limit)
+		last, opened := stream.last, time.Now()
+		end := stream.read(resp.Body, h.maxAnswer, func(data []byte) bool {
+			if !jsonx.Valid(data) || s.receiveResponse(ctx, m.request, data) != nil {
+				bad = noMessage(data)
+			}
+			return !m.request.isAnswered()
+		})
 		drain(resp.Body)
-		a.stalls.ended(opened, a.last != last)
+		stream.ended(opened, stream.last != last)
 		switch {
 		case m.request.isAnswered():
 			return nil
@@ -92,31 +103,29 @@ func (h *HTTP) receiveStream(ctx context.Context, to receiver, m message, resp *
 			return ctx.Err()
 		case errors.Is(end, errLongEvent):
 			return httpError(h.limit.Load().Exceeded("message"))
-		case (a.last == "" || a.stalls >= maxStalls) && a.bad != nil:
-			return httpError(a.bad)
-		case a.last == "" || a.stalls >= maxStalls:
-			return httpError(errors.New("the response ended without a result"))
+		case stream.last == "" || stream.stalls >= maxStalls:
+			return httpError(cmp.Or(bad, errors.New("the response ended without a result")))
 		}
 		var err error
-		if resp, err = h.resume(ctx, m.revision, &a); err != nil {
+		if resp, err = h.resume(ctx, m.revision, &stream); err != nil {
 			return err
 		}
 	}
 }
 
 // resume requests the rest of a stream.
-func (h *HTTP) resume(ctx context.Context, revision string, a *answerStream) (*http.Response, error) {
+func (h *HTTP) resume(ctx context.Context, revision string, stream *eventStream) (*http.Response, error) {
 	for {
-		if timing.Pause(ctx, a.pause) != nil {
+		if timing.Pause(ctx, stream.pause) != nil {
 			return nil, ctx.Err()
 		}
-		resp, err := h.getStream(ctx, revision, a.last)
+		resp, err := h.getStream(ctx, revision, stream.last)
 		if lost, ok := errors.AsType[*SessionLostError](err); ok {
 			lost.MayHaveRun = true
 		}
-		if failed, ok := errors.AsType[*HTTPError](err); ok && failed.Status == 0 && a.stalls+1 < maxStalls {
+		if failed, ok := errors.AsType[*HTTPError](err); ok && failed.Status == 0 && stream.stalls+1 < maxStalls {
 			// The server was not reached.
-			a.stalls++
+			stream.stalls++
 			continue
 		}
 		if err == nil && contentType(resp) != eventStreamType {
@@ -128,38 +137,8 @@ func (h *HTTP) resume(ctx context.Context, revision string, a *answerStream) (*h
 	}
 }
 
-// answerStream is the state of the stream of an answer, over all its connections.
-type answerStream struct {
-	last   string        // id of the last event
-	pause  time.Duration // before the next connection
-	stalls stalls        // without a new event
-	bad    error         // error of the last event that was not a valid message
-}
-
-// readAnswer receives events until the request has its answer or the connection ends. It returns the
-// reason for the end.
-func (a *answerStream) readAnswer(ctx context.Context, to receiver, r *Request, body io.Reader,
-	limit *CurrentLimit) error {
-	events := newEventReader(body, func() int64 { return limit.Load().Bytes })
-	for !r.isAnswered() {
-		e, err := events.next()
-		if err == nil || e.isMessage() && jsonx.Valid(e.data) {
-			if e.id != "" {
-				a.last = e.id
-			}
-			if e.retry > 0 {
-				a.pause = e.retry
-			}
-			if e.isMessage() && (!jsonx.Valid(e.data) || to.receiveResponse(ctx, r, e.data) != nil) {
-				a.bad = noMessage(e.data)
-			}
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
+// maxAnswer returns how large one event of the stream of an answer may be now.
+func (h *HTTP) maxAnswer() int64 { return h.limit.Load().Bytes }
 
 // afterAnswer is how long to wait for the end of a stream that has delivered its answer,
 // so that the connection can be reused.
@@ -185,13 +164,13 @@ type SSE struct {
 // NewSSE returns the link over h, which must not be used otherwise.
 func NewSSE(h *HTTP) *SSE { return &SSE{http: h, named: newSignal()} }
 
-func (l *SSE) run(ctx context.Context, to receiver) error {
+func (l *SSE) run(ctx context.Context, s *Session) error {
 	resp, err := l.http.getStream(ctx, "", "")
 	if err != nil {
 		return err
 	}
 	defer resp.Body.Close()
-	events := newEventReader(resp.Body, func() int64 { return l.http.limit.Load().Bytes })
+	events := newEventReader(resp.Body, l.http.maxAnswer)
 	for {
 		e, err := events.next()
 		switch {
@@ -200,41 +179,29 @@ func (l *SSE) run(ctx context.Context, to receiver) error {
 		case err != nil:
 			return io.EOF
 		case e.name == "endpoint" && l.address == "":
-			if l.address, err = l.resolve(string(e.data)); err != nil {
-				return httpError(err)
+			u, err := url.Parse(l.http.endpoint)
+			if err == nil {
+				u, err = u.Parse(string(e.data)) // the origin is checked with each request
 			}
+			if err != nil {
+				return httpError(errors.New("its endpoint event contains a malformed URL"))
+			}
+			l.address = u.String()
 			l.named.close()
 		case e.isMessage() && jsonx.Valid(e.data):
-			if err := to.receiveAll(ctx, e.data); err != nil {
-				to.receiveMalformed(err)
+			if err := s.receiveAll(ctx, e.data); err != nil {
+				s.receiveMalformed(err)
 			}
 		case e.isMessage():
-			to.receiveMalformed(invalidMessage(e.data))
+			s.receiveMalformed(invalidMessage(e.data))
 		}
 	}
 }
 
-// resolve returns the URL that a server specifies for our messages.
-func (l *SSE) resolve(reference string) (string, error) {
-	base, err := url.Parse(l.http.endpoint)
-	if err != nil {
-		return "", err
-	}
-	u, err := base.Parse(reference)
-	if err != nil {
-		return "", errors.New("its endpoint event contains a malformed URL")
-	}
-	if webaddr.Origin(u) != l.http.origin {
-		return "", fmt.Errorf("it refers to an address at another origin, %s; nothing was sent there",
-			webaddr.Origin(u))
-	}
-	return u.String(), nil
-}
-
-func (l *SSE) send(ctx context.Context, to receiver, m message) error {
+func (l *SSE) send(ctx context.Context, s *Session, m message) error {
 	select {
 	case <-l.named.c:
-	case <-to.Done(): // the session has the reason
+	case <-s.Done(): // it has the reason
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()

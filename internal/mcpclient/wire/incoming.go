@@ -18,24 +18,12 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// receiveAll receives the messages in a valid JSON text: one message or, up to
-// revision 2025-03-26, a list of messages.
+// receiveAll receives the messages in a valid JSON text, see [decodeAll]. The error is about
+// what is not a message.
 func (s *Session) receiveAll(ctx context.Context, data json.RawMessage) error {
-	if jsonx.KindOf(data) != jsonx.Array {
-		m, err := decodeMessage(data)
-		if err == nil {
-			s.receive(ctx, m)
-		}
-		return err
-	}
-	var malformed error
-	parts, _ := jsonx.Elements(data)
-	for _, part := range parts {
-		if m, err := decodeMessage(part); err != nil {
-			malformed = err
-		} else {
-			s.receive(ctx, m)
-		}
+	messages, malformed := decodeAll(data)
+	for _, m := range messages {
+		s.receive(ctx, m)
 	}
 	return malformed
 }
@@ -87,14 +75,12 @@ func (s *Session) answer(m *jsonrpc.Response) {
 }
 
 // receiveMalformed fails a request if a malformed message was clearly meant to answer
-// it, so that the request does not have to time out.
+// it, so that the request does not have to time out. It returns false if an unknown one of
+// several requests may wait for the message.
 func (s *Session) receiveMalformed(err error) bool {
 	s.opts.Logger.Warn("malformed message from the server", "error", err.Error())
-	var bad *badMessageError
-	if !errors.As(err, &bad) {
-		return false
-	}
-	return s.table.answerMalformed(bad)
+	bad, ok := errors.AsType[*badMessageError](err)
+	return ok && s.table.answerMalformed(bad)
 }
 
 // maxNotification limits the length of progress and log messages that are

@@ -14,12 +14,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
-
-	"sync"
-	"time"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/mcpclient/ask"
@@ -33,6 +32,23 @@ type message struct {
 	request  *Request // the request sent, nil for notifications and answers
 	method   string   // of a request or a notification
 	revision string   // sent in a header, "" for none
+}
+
+// decodeAll decodes the messages in a valid JSON text: one message or, up to revision
+// 2025-03-26, a list of messages. The error is about the last one that is malformed.
+func decodeAll(data json.RawMessage) (messages []jsonrpc.Message, malformed error) {
+	parts, isList := jsonx.Elements(data)
+	if !isList {
+		parts = []json.RawMessage{data}
+	}
+	for _, part := range parts {
+		if m, err := decodeMessage(part); err != nil {
+			malformed = err
+		} else {
+			messages = append(messages, m)
+		}
+	}
+	return messages, malformed
 }
 
 // decodeMessage decodes a valid JSON object as a message. The result of an
@@ -242,7 +258,7 @@ func (o *Options) params(r *Request, revision string) json.RawMessage {
 		meta[mcp.MetaKeyProtocolVersion] = revision
 		meta[mcp.MetaKeyClientInfo] = &o.Client
 		meta[mcp.MetaKeyClientCapabilities] = o.capabilities(revision)
-		if caps := r.Asked.Capabilities(); caps != nil {
+		if caps := r.Asked.Peer().Capabilities(); caps != nil {
 			meta[mcp.MetaKeyClientCapabilities] = caps
 		}
 		if r.Asked != nil && o.LogLevel != "" {
@@ -301,28 +317,13 @@ func marshal(v any) json.RawMessage {
 // Link carries messages to a server and back. It is created by [NewStdio], [NewHTTP] or
 // [NewSSE], and serves one session.
 type Link interface {
-	// run passes on what the server sends, until the connection ends or ctx is done. It
-	// returns the reason.
-	run(ctx context.Context, to receiver) error
+	// run passes on what the server sends to the session, until the connection ends or ctx
+	// is done. It returns the reason.
+	run(ctx context.Context, s *Session) error
 	// send sends a message, and over streamable HTTP also receives the response. A nil
 	// error means that the request in m, if there is one, has its answer or will get it
 	// through run.
-	send(ctx context.Context, to receiver, m message) error
-}
-
-// receiver is what a link knows of its [Session].
-type receiver interface {
-	// receiveAll receives a valid JSON text, and receiveResponse one that is the response to a
-	// request. Both return an error for what is not a message.
-	receiveAll(ctx context.Context, data json.RawMessage) error
-	receiveResponse(ctx context.Context, r *Request, data json.RawMessage) error
-	// receiveMalformed is told of such errors. It returns false if an unknown one of several
-	// requests may wait for the message.
-	receiveMalformed(err error) bool
-
-	Revision() string
-	Done() <-chan struct{}
-	spawn(f func()) bool
+	send(ctx context.Context, s *Session, m message) error
 }
 
 // signal is a channel that is closed once.

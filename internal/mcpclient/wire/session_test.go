@@ -30,7 +30,7 @@ type pipe struct {
 	received chan string
 }
 
-func (p *pipe) run(ctx context.Context, to receiver) error {
+func (p *pipe) run(ctx context.Context, to *Session) error {
 	for {
 		select {
 		case data := <-p.received:
@@ -43,7 +43,7 @@ func (p *pipe) run(ctx context.Context, to receiver) error {
 	}
 }
 
-func (p *pipe) send(ctx context.Context, _ receiver, m message) error {
+func (p *pipe) send(ctx context.Context, _ *Session, m message) error {
 	select {
 	case p.sent <- m.Message:
 		return nil
@@ -371,7 +371,7 @@ func TestCompletion(t *testing.T) {
 // ended is a link that can no longer send, and ends a moment later.
 type ended struct{ reason error }
 
-func (l ended) run(ctx context.Context, _ receiver) error {
+func (l ended) run(ctx context.Context, _ *Session) error {
 	select {
 	case <-time.After(time.Second):
 		return l.reason
@@ -380,7 +380,7 @@ func (l ended) run(ctx context.Context, _ receiver) error {
 	}
 }
 
-func (ended) send(context.Context, receiver, message) error { return io.ErrClosedPipe }
+func (ended) send(context.Context, *Session, message) error { return io.ErrClosedPipe }
 
 // A request that can no longer be sent fails for the reason for which the session ended.
 func TestRequestsFailForTheReasonOfTheEnd(t *testing.T) {

@@ -55,17 +55,17 @@ func (l *Stdio) Skipped() Skipped { return l.lines.skippedSoFar() }
 
 // run implements [Link]. It reads until the end of stdout, even after ctx is done: a server that
 // blocks writing to its stdout would not notice that its stdin was closed.
-func (l *Stdio) run(ctx context.Context, to receiver) error {
-	to.spawn(l.writeFrames)
+func (l *Stdio) run(ctx context.Context, s *Session) error {
+	s.spawn(l.writeFrames)
 	defer l.done.close()
 	defer context.AfterFunc(ctx, l.close)()
 	for {
 		line, err := l.lines.next()
 		if err == nil {
-			err = to.receiveAll(ctx, line)
+			err = s.receiveAll(ctx, line)
 		}
 		if bad, ok := errors.AsType[*badMessageError](err); ok {
-			if !to.receiveMalformed(err) && bad.long {
+			if !s.receiveMalformed(err) && bad.long {
 				return bad.cause
 			}
 			continue
@@ -82,7 +82,7 @@ func (l *Stdio) run(ctx context.Context, to receiver) error {
 // send implements [Link]. It returns when the message is written or ctx is done, whichever comes
 // first. A message that was begun is always written in full, so that the ones after it stay
 // readable.
-func (l *Stdio) send(ctx context.Context, _ receiver, m message) error {
+func (l *Stdio) send(ctx context.Context, _ *Session, m message) error {
 	data, err := jsonrpc.EncodeMessage(m.Message)
 	if err != nil {
 		return fmt.Errorf("encoding a message: %w", err)
@@ -162,7 +162,7 @@ func (l *lineReader) next() ([]byte, error) {
 	for {
 		line, err := l.line()
 		if l.first && len(line) > 0 {
-			line, l.first = bytes.TrimPrefix(line, []byte(byteOrderMark)), false
+			line, l.first = text.WithoutMark(line), false
 			if bytes.HasPrefix(line, []byte("Content-Length:")) {
 				return nil, errors.New("it writes messages with Content-Length headers, as language servers do, and not one on each line")
 			}

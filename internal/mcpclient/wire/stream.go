@@ -156,15 +156,20 @@ const (
 func (s *Session) listenUntil(ctx context.Context, maxEvent int64,
 	open func(ctx context.Context, last string) (io.ReadCloser, error)) {
 	var stream eventStream
-	var empty stalls
 	away := maxAway // before the first stream, an error means that there is none
-	for empty < maxListens {
+	for stream.stalls < maxListens {
 		opened := time.Now()
 		body, err := open(ctx, stream.last)
 		switch {
 		case err == nil:
 			away, stream.pause = 0, listenPause
-			empty.ended(opened, stream.readEvents(body, maxEvent, func(data []byte) { s.receiveUnasked(ctx, data) }))
+			hadNew := false
+			_ = stream.read(body, func() int64 { return maxEvent }, func(data []byte) bool {
+				hadNew = true
+				s.receiveUnasked(ctx, data)
+				return true
+			})
+			stream.ended(opened, hadNew)
 			_ = body.Close()
 		case away < maxAway && isAway(err):
 			away++
@@ -185,21 +190,22 @@ func isAway(err error) bool {
 	return ok && (failed.Status == 0 || failed.Status >= http.StatusInternalServerError)
 }
 
-// receiveUnasked receives a message from a stream that does not belong to a request, on
+// receiveUnasked receives messages from a stream that does not belong to a request, on
 // which answers are invalid.
 func (s *Session) receiveUnasked(ctx context.Context, data []byte) {
-	var m jsonrpc.Message
+	var messages []jsonrpc.Message
 	err := noMessage(data)
 	if jsonx.Valid(data) {
-		m, err = decodeMessage(data)
+		messages, err = decodeAll(data)
 	}
-	_, answer := m.(*jsonrpc.Response)
-	switch {
-	case err != nil:
+	if err != nil {
 		s.opts.Logger.Warn("malformed message from the server", "error", err)
-	case answer:
-		s.opts.Logger.Debug("answer on the stream for messages from the server dropped")
-	default:
-		s.receive(ctx, m)
+	}
+	for _, m := range messages {
+		if _, answer := m.(*jsonrpc.Response); answer {
+			s.opts.Logger.Debug("answer on the stream for messages from the server dropped")
+		} else {
+			s.receive(ctx, m)
+		}
 	}
 }

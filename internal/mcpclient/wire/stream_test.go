@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -339,4 +340,34 @@ func TestIdleStreamsAreOpenedAgain(t *testing.T) {
 			t.Error("the server's question was not answered")
 		}
 	})
+}
+
+// On the session's own stream a server may send one message or, up to revision 2025-03-26, a list of
+// them. Answers are invalid there, and what is malformed costs nothing else.
+func TestMessagesOfTheOwnStream(t *testing.T) {
+	var got []string
+	s, server := connected(t, Options{Changed: func(c Change) { got = append(got, c.List) }})
+	waiting := make(chan error, 1)
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		_, err := s.Do(ctx, &Request{Method: "ping"})
+		waiting <- err
+	}()
+	<-server.sent
+	for _, data := range []string{
+		`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`,
+		`[{"jsonrpc":"2.0","method":"notifications/prompts/list_changed"},5,{"jsonrpc":"2.0","id":1,"result":{}},` +
+			`{"jsonrpc":"2.0","method":"notifications/resources/list_changed"}]`,
+		`{"jsonrpc":"2.0","id":1,"result":{}}`, `{`,
+	} {
+		s.receiveUnasked(t.Context(), []byte(data))
+	}
+	if want := []string{"tools", "prompts", "resources"}; !slices.Equal(got, want) {
+		t.Errorf("changes of %q, want %q", got, want)
+	}
+	cancel()
+	<-server.sent // notifications/cancelled
+	if err := <-waiting; err == nil {
+		t.Error("an answer on the stream was accepted")
+	}
 }

@@ -17,16 +17,17 @@ const maxAncestors = 1000
 // this name, or has the same name as this process. Only living processes are
 // seen: a process whose parent has exited descends from its new parent.
 func hasAncestor(name string) bool {
-	own, parent := parentOf(os.Getpid())
+	own := statOf(os.Getpid())
+	parent := own.parent
 	for range maxAncestors {
 		if parent == 0 { // the first process, which may be toolreg, has none
 			return false
 		}
-		var called string
-		called, parent = parentOf(parent)
-		if called == name || called == own {
+		s := statOf(parent)
+		if s.name == name || s.name == own.name {
 			return true
 		}
+		parent = s.parent
 	}
 	return true // too many ancestors to be genuine
 }
@@ -44,7 +45,7 @@ func ancestorVariable(name string) (value string, ok bool) {
 				return string(value), true
 			}
 		}
-		_, parent = parentOf(parent)
+		parent = statOf(parent).parent
 	}
 	return "", false
 }
@@ -52,9 +53,8 @@ func ancestorVariable(name string) (value string, ok bool) {
 // parentHasSameName reports whether the parent of this process has the same name as this
 // process.
 func parentHasSameName() bool {
-	own, parent := parentOf(os.Getpid())
-	called, _ := parentOf(parent)
-	return called == own
+	own := statOf(os.Getpid())
+	return statOf(own.parent).name == own.name
 }
 
 // ParentFeedsStdin reports whether the parent of this process runs the same
@@ -83,20 +83,31 @@ func ParentFeedsStdin() bool {
 	})
 }
 
-// parentOf returns the name of a process and the id of its parent; 0 if the
-// process is gone.
-func parentOf(pid int) (name string, parent int) {
-	stat, err := readProc("/proc/" + strconv.Itoa(pid) + "/stat")
-	open, end := bytes.IndexByte(stat, '('), bytes.LastIndexByte(stat, ')') // a name may contain both
+// stat is what /proc/PID/stat says of a process; the zero value if the process is gone.
+type stat struct {
+	name, state   string
+	parent, group int
+}
+
+// isDead reports whether the process has exited.
+func (s stat) isDead() bool { return s.state == "" || s.state == "Z" || s.state == "X" }
+
+func statOf(pid int) stat { return readStat("/proc/" + strconv.Itoa(pid)) }
+
+// readStat reads the file stat in a folder of a process or of a thread.
+func readStat(folder string) stat {
+	data, err := readProc(folder + "/stat")
+	open, end := bytes.IndexByte(data, '('), bytes.LastIndexByte(data, ')') // a name may contain both
 	if err != nil || open < 0 || end < open {
-		return "", 0
+		return stat{}
 	}
-	fields := bytes.Fields(stat[end+1:])
-	if len(fields) < 2 {
-		return "", 0
+	fields := strings.Fields(string(data[end+1:]))
+	if len(fields) < 3 {
+		return stat{}
 	}
-	parent, _ = strconv.Atoi(string(fields[1]))
-	return string(stat[open+1 : end]), parent
+	parent, _ := strconv.Atoi(fields[1])
+	group, _ := strconv.Atoi(fields[2])
+	return stat{string(data[open+1 : end]), fields[0], parent, group}
 }
 
 // environOf returns the initial environment of a process; nil if it cannot be

@@ -32,7 +32,6 @@ type Child struct {
 
 	mu     sync.Mutex
 	stderr *capture
-	exit   string
 }
 
 // Start starts a long-lived child (an MCP server). It ignores Spec.Stdin,
@@ -77,18 +76,7 @@ func (c *Child) watch(drained <-chan struct{}) {
 	limitReading(c.ends.stderr)
 	<-drained // so that the tail is complete when Done is closed
 	_ = c.ends.stderr.Close()
-	c.mu.Lock()
-	c.exit = describeExit(c.launched)
-	c.mu.Unlock()
 	close(c.done)
-}
-
-func describeExit(l *launched) string {
-	code, signal := l.exit()
-	if signal != "" {
-		return "signal: " + signal
-	}
-	return "exit status " + strconv.Itoa(code)
 }
 
 // PID returns the child's process id, which is also that of its group.
@@ -101,9 +89,16 @@ func (c *Child) Done() <-chan struct{} { return c.done }
 // Exit returns how the child exited, such as "exit status 1" or "signal:
 // SIGKILL"; "" while it runs.
 func (c *Child) Exit() string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.exit
+	select {
+	case <-c.done:
+	default:
+		return ""
+	}
+	code, signal := c.launched.exit()
+	if signal != "" {
+		return "signal: " + signal
+	}
+	return "exit status " + strconv.Itoa(code)
 }
 
 // StderrTail returns the last lines of stderr, at most 8 KiB, as valid UTF-8.

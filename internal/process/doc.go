@@ -12,8 +12,8 @@
 // kills each direct child (PR_SET_PDEATHSIG) and Windows the whole job;
 // grandchildren on Linux, and every child on other systems, see the end of
 // their stdin. A program that leaves its group on purpose (setsid, a daemon) is
-// stopped with [Spec.Contain] on Linux and out of reach on other systems, but
-// its pipes cannot block a call.
+// found by [MarkVariable] on Linux and out of reach on other systems, but its
+// pipes cannot block a call.
 //
 // A child with [Spec.Confine] runs in a sandbox. The package is the only one that
 // imports os/exec and google/shlex.

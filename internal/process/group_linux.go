@@ -1,13 +1,11 @@
 package process
 
 import (
-	"bytes"
 	"errors"
 	"math"
 	"os"
 	osexec "os/exec"
 	"strconv"
-	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -66,29 +64,13 @@ func allDead(group int) bool {
 		return false
 	}
 	for _, e := range entries {
-		if _, err := strconv.Atoi(e.Name()); err != nil {
-			continue
-		}
-		stat, err := os.ReadFile("/proc/" + e.Name() + "/stat")
-		if err != nil {
-			continue // exited meanwhile
-		}
-		if state, pgrp := stateAndGroup(stat); pgrp == group && state != "Z" && state != "X" {
-			return false
+		if pid, err := strconv.Atoi(e.Name()); err == nil {
+			if s := statOf(pid); s.group == group && !s.isDead() {
+				return false
+			}
 		}
 	}
 	return true
-}
-
-// stateAndGroup reads two fields of /proc/PID/stat. The name before them may
-// contain anything, so fields are counted from its closing parenthesis.
-func stateAndGroup(stat []byte) (state string, group int) {
-	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
-	if len(fields) < 3 {
-		return "", 0
-	}
-	group, _ = strconv.Atoi(fields[2])
-	return fields[0], group
 }
 
 // FolderPath returns the path by which a starting child can reach an open

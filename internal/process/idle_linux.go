@@ -21,8 +21,7 @@ func runTime(pid int) (ran int64, busy bool) {
 			continue // it has exited
 		}
 		for _, task := range tasks {
-			stat, _ := os.ReadFile(task + "/stat")
-			state, _ := stateAndGroup(stat)
+			state := readStat(task).state
 			times, err := os.ReadFile(task + "/schedstat")
 			if err != nil || state == "R" || state == "D" {
 				return 0, true

@@ -4,8 +4,10 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
+	osexec "os/exec"
 	"time"
+
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 // Open starts a program that keeps running after toolreg exits, such as the
@@ -20,19 +22,10 @@ func Open(ctx context.Context, spec Spec, watch time.Duration) error {
 	if err != nil {
 		return err
 	}
-	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	ended, err := startDetached(cmd, spec)
 	if err != nil {
-		return &StartError{Program: spec.Argv[0], Err: err}
+		return err
 	}
-	defer null.Close()
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = null, null, null
-	detach(cmd)
-	if err := cmd.Start(); err != nil {
-		return &StartError{Program: spec.Argv[0], Err: explain(err, cmd.Path, spec.Dir)}
-	}
-	GoesOn(cmd.Process.Pid)
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }() // reap it, so that no zombie remains
 	select {
 	case err := <-ended:
 		if err != nil {
@@ -46,6 +39,19 @@ func Open(ctx context.Context, spec Spec, watch time.Duration) error {
 	}
 }
 
+// startDetached starts a program that keeps running after toolreg exits. Streams that cmd does not
+// have are /dev/null. The channel receives the error of its end. The error is a *[StartError].
+func startDetached(cmd *osexec.Cmd, spec Spec) (ended <-chan error, err error) {
+	detach(cmd)
+	if err := cmd.Start(); err != nil {
+		return nil, &StartError{Program: spec.Argv[0], Err: explain(err, cmd.Path, spec.Dir)}
+	}
+	GoesOn(cmd.Process.Pid)
+	waited := make(chan error, 1)
+	go func() { waited <- cmd.Wait() }() // reap it, so that no zombie remains
+	return waited, nil
+}
+
 // Detach starts a program that keeps running after toolreg exits, in its own session. It
 // writes input to the program's stdin and returns what the program writes to its stdout
 // before it closes it, at most 4 KiB. Stderr is /dev/null. Only Argv, Dir and Env of the
@@ -56,29 +62,17 @@ func Detach(ctx context.Context, spec Spec, input []byte) (output []byte, err er
 	if err != nil {
 		return nil, err
 	}
-	failed := func(err error) error {
-		return &StartError{Program: spec.Argv[0], Err: explain(err, cmd.Path, spec.Dir)}
-	}
 	p, err := connect(cmd, true)
 	if err != nil {
-		return nil, failed(err)
+		return nil, &StartError{Program: spec.Argv[0], Err: err}
 	}
 	defer p.closeOurs()
-	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
-	if err != nil {
-		p.closeTheirs()
-		return nil, failed(err)
-	}
-	defer null.Close()
-	cmd.Stderr = null
-	detach(cmd)
-	err = cmd.Start()
+	cmd.Stderr = nil
+	_, err = startDetached(cmd, spec)
 	p.closeTheirs()
 	if err != nil {
-		return nil, failed(err)
+		return nil, err
 	}
-	GoesOn(cmd.Process.Pid)
-	go func() { _ = cmd.Wait() }() // reap it, so that no zombie remains
 	defer context.AfterFunc(ctx, func() { p.closeOurs() })()
 	if _, err = p.stdin.Write(input); err == nil {
 		err = p.stdin.Close()
@@ -90,7 +84,7 @@ func Detach(ctx context.Context, spec Spec, input []byte) (output []byte, err er
 		return nil, context.Cause(ctx)
 	}
 	if err != nil {
-		return nil, failed(err)
+		return nil, &StartError{Program: spec.Argv[0], Err: text.Cause(err)}
 	}
 	return output, nil
 }

@@ -1,7 +1,6 @@
 package process
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -77,10 +76,6 @@ type Spec struct {
 	// the program cannot be fully confined, it does not run, and the error
 	// wraps a *[sandbox.Error]. Open ignores Confine.
 	Confine *sandbox.Profile
-}
-
-func (s Spec) maxOutput() int64 {
-	return cmp.Or(s.MaxOutput, DefaultMaxOutput)
 }
 
 // Outcome is how a child exited.

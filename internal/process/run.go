@@ -29,12 +29,13 @@ func Run(ctx context.Context, spec Spec) (Outcome, error) {
 	if err != nil {
 		return Outcome{ExitCode: -1}, err
 	}
+	limit := cmp.Or(spec.MaxOutput, DefaultMaxOutput)
 	r := &running{
 		child:  child,
 		ends:   ends,
 		spec:   spec,
-		stdout: newCapture(spec.maxOutput(), spec.Keep),
-		stderr: newCapture(spec.maxOutput(), spec.Keep),
+		stdout: newCapture(limit, spec.Keep),
+		stderr: newCapture(limit, spec.Keep),
 		over:   make(chan struct{}),
 	}
 	return r.run(ctx)
@@ -104,13 +105,7 @@ func (r *running) wait(ctx context.Context, drained <-chan struct{}) (err error)
 			return err
 		}
 	}
-	return r.overOr(err)
-}
-
-// overOr returns ErrOutputLimit if a limit was exceeded, and err otherwise:
-// when a child exits, several channels may be ready at once.
-func (r *running) overOr(err error) error {
-	select {
+	select { // several channels may be ready at once
 	case <-r.over:
 		return ErrOutputLimit
 	default:

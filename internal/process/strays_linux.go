@@ -92,17 +92,9 @@ func hasEntry(environ, entry []byte) bool {
 
 // isDead reports whether a process has exited, or is not ours to kill.
 func isDead(pid int) bool {
-	name := "/proc/" + strconv.Itoa(pid)
 	var st unix.Stat_t
-	if err := unix.Stat(name, &st); err != nil || int(st.Uid) != os.Geteuid() {
-		return true
-	}
-	stat, err := os.ReadFile(name + "/stat")
-	if err != nil {
-		return true
-	}
-	state, _ := stateAndGroup(stat)
-	return state == "Z" || state == "X"
+	err := unix.Stat("/proc/"+strconv.Itoa(pid), &st)
+	return err != nil || int(st.Uid) != os.Geteuid() || statOf(pid).isDead()
 }
 
 // killMarked kills a process through a pidfd, so that a reused id is not hit.

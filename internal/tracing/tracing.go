@@ -89,10 +89,6 @@ const (
 	Server             // a request of a client
 )
 
-func (k Kind) span() trace.SpanKind {
-	return [...]trace.SpanKind{trace.SpanKindInternal, trace.SpanKindClient, trace.SpanKindServer}[k]
-}
-
 // Span is a piece of work that is exported, with its duration, to OpenTelemetry's global
 // providers. Its attributes are those of the semantic conventions for GenAI and MCP of
 // OpenTelemetry (semantic-conventions-genai, commit 9cebdaa9e67c). A nil Span does nothing. It is
@@ -112,17 +108,20 @@ type spanKey struct{}
 // Start begins a span within that of the context. If nothing is exported, it returns ctx
 // and nil.
 func Start(ctx context.Context, kind Kind, name string) (context.Context, *Span) {
-	durations := [...]struct{ name, description string }{
-		Call:   {"gen_ai.execute_tool.duration", "Duration of calls of tools."},
-		Client: {"mcp.client.operation.duration", "Duration of requests to MCP servers."},
-		Server: {"mcp.server.operation.duration", "Duration of requests of MCP clients."},
+	of := [...]struct {
+		span                  trace.SpanKind
+		duration, description string
+	}{
+		Call:   {trace.SpanKindInternal, "gen_ai.execute_tool.duration", "Duration of calls of tools."},
+		Client: {trace.SpanKindClient, "mcp.client.operation.duration", "Duration of requests to MCP servers."},
+		Server: {trace.SpanKindServer, "mcp.server.operation.duration", "Duration of requests of MCP clients."},
 	}[kind]
-	histogram, err := otel.Meter(Scope).Float64Histogram(durations.name,
-		metric.WithDescription(durations.description), metric.WithUnit("s"),
+	histogram, err := otel.Meter(Scope).Float64Histogram(of.duration,
+		metric.WithDescription(of.description), metric.WithUnit("s"),
 		// The conventions recommend these buckets for MCP.
 		metric.WithExplicitBucketBoundaries(0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300))
 	measured := err == nil && histogram.Enabled(ctx)
-	inner, span := otel.Tracer(Scope).Start(ctx, name, trace.WithSpanKind(kind.span()))
+	inner, span := otel.Tracer(Scope).Start(ctx, name, trace.WithSpanKind(of.span))
 	if c := span.SpanContext(); !c.IsValid() || c.SpanID() == trace.SpanContextFromContext(ctx).SpanID() {
 		// It is the span of a tracer that makes no spans.
 		if !measured {

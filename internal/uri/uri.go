@@ -8,6 +8,7 @@ package uri
 import (
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/toolreg/toolreg/internal/text"
@@ -211,8 +212,7 @@ func (p parts) withAuthority() string {
 	if p.scheme == "" {
 		return p.path
 	}
-	rest := cleaned(p.rest())
-	return p.scheme + ":" + p.slashes + rest
+	return p.scheme + ":" + p.slashes + cleaned(p.rest())
 }
 
 // beforeQuery returns the parts with a clean path, in which the query does not count.
@@ -279,8 +279,11 @@ func decode(s string, glob bool) string {
 	out := make([]byte, 0, len(s))
 	for i := range len(s) {
 		out = append(out, s[i])
-		for n := len(out); n >= 3 && isEscape(out[n-3:]); n = len(out) {
-			c := unhex(out[n-2])<<4 | unhex(out[n-1])
+		for n := len(out); n >= 3; n = len(out) {
+			c, ok := unescaped(out[n-3:])
+			if !ok {
+				break
+			}
 			if out = out[:n-3]; glob && strings.IndexByte(globs+",", c) >= 0 {
 				out = append(out, '\\')
 			}
@@ -292,7 +295,14 @@ func decode(s string, glob bool) string {
 	return string(out)
 }
 
-func isEscape[T string | []byte](s T) bool { return s[0] == '%' && isHex(s[1]) && isHex(s[2]) }
+// unescaped returns the byte that an escape stands for, such as %2f; false if it is none.
+func unescaped[T string | []byte](escape T) (byte, bool) {
+	if escape[0] != '%' {
+		return 0, false
+	}
+	c, err := strconv.ParseUint(string(escape[1:]), 16, 8)
+	return byte(c), err == nil
+}
 
 // decodeOnce replaces the escapes that text has. What is no escape stays, so that one mistake does
 // not hide the others.
@@ -302,26 +312,13 @@ func decodeOnce(s string) string {
 	}
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {
-		if i+2 < len(s) && isEscape(s[i:i+3]) {
-			b.WriteByte(unhex(s[i+1])<<4 | unhex(s[i+2]))
-			i += 2
-		} else {
-			b.WriteByte(s[i])
+		c := s[i]
+		if i+2 < len(s) {
+			if escaped, ok := unescaped(s[i : i+3]); ok {
+				c, i = escaped, i+2
+			}
 		}
+		b.WriteByte(c)
 	}
 	return b.String()
-}
-
-func isHex(c byte) bool {
-	return '0' <= c && c <= '9' || 'a' <= c && c <= 'f' || 'A' <= c && c <= 'F'
-}
-
-func unhex(c byte) byte {
-	switch {
-	case c <= '9':
-		return c - '0'
-	case c <= 'F':
-		return c - 'A' + 10
-	}
-	return c - 'a' + 10
 }

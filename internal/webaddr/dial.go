@@ -2,7 +2,6 @@ package webaddr
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -33,7 +32,7 @@ func (d *Dialer) Dial(ctx context.Context, network, address string) (net.Conn, e
 	var nd net.Dialer
 	if !d.allows(host, port) {
 		nd.Control = func(network, address string, _ syscall.RawConn) error {
-			if err := d.checkAddress(network, address); err != nil {
+			if !mayDial(network, address) {
 				at, _, _ := net.SplitHostPort(address)
 				return &BlockedError{Host: host, Port: port, Address: at}
 			}
@@ -41,6 +40,12 @@ func (d *Dialer) Dial(ctx context.Context, network, address string) (net.Conn, e
 		}
 	}
 	return nd.DialContext(ctx, network, address)
+}
+
+// mayDial reports whether an address that is about to be dialed is public.
+func mayDial(network, address string) bool {
+	at, err := netip.ParseAddrPort(address)
+	return err == nil && (network == "tcp4" || network == "tcp6") && IsPublic(at.Addr())
 }
 
 // Through makes a transport dial with d, and go through the proxy that a function returns for an address, if
@@ -64,18 +69,6 @@ func (d *Dialer) Through(t *http.Transport, proxy func(*url.URL) (*url.URL, erro
 		}
 		return p, guard.CheckHost(r.Context(), r.URL)
 	}
-}
-
-// checkAddress rejects all addresses that are not public.
-func (d *Dialer) checkAddress(network, address string) error {
-	at, err := netip.ParseAddrPort(address)
-	if err != nil {
-		return err
-	}
-	if network != "tcp4" && network != "tcp6" || !IsPublic(at.Addr()) {
-		return errors.New("a special address")
-	}
-	return nil
 }
 
 // allows reports whether an entry of fetch.allowHosts matches host and port.
@@ -139,12 +132,7 @@ func (d *Dialer) CheckHost(ctx context.Context, u *url.URL) error {
 		return nil // the proxy may be able to resolve it
 	}
 	for _, a := range addresses {
-		a = a.Unmap()
-		network := "tcp6"
-		if a.Is4() {
-			network = "tcp4"
-		}
-		if d.checkAddress(network, netip.AddrPortFrom(a, 80).String()) != nil {
+		if a = a.Unmap(); !IsPublic(a) {
 			return &BlockedError{Host: host, Port: port, Address: a.String()}
 		}
 	}

@@ -46,7 +46,6 @@ type authorityOptions struct {
 	cimd      bool
 	legacy    bool
 	open      bool
-	keep      bool
 	noRefresh bool
 	lazy      bool
 	api       bool

@@ -36,7 +36,6 @@ func NewAuthority(args ...string) (*Authority, error) {
 	f.BoolVar(&a.o.legacy, "legacy", false,
 		"publish nothing, as in revision 2025-03-26, and be at the server's own address")
 	f.BoolVar(&a.o.open, "open", false, "want no login, though one is possible")
-	f.BoolVar(&a.o.keep, "keep", false, "do not rotate refresh tokens")
 	f.BoolVar(&a.o.noRefresh, "no-refresh", false, "give no refresh tokens")
 	f.BoolVar(&a.o.lazy, "lazy", false, "want a login for tools/call alone")
 	f.BoolVar(&a.o.api, "api", false, "protect an API, and know no resources")

@@ -118,15 +118,13 @@ func (a *Authority) rotate(token string, c *client) *grant {
 	if g == nil || g.client != c.id || *g.dead {
 		return nil
 	}
-	if !a.o.keep {
-		if g.challenge == "used" {
-			*g.dead = true
-			return nil
-		}
-		used := *g
-		used.challenge = "used"
-		a.refresh[token] = &used
+	if g.challenge == "used" {
+		*g.dead = true
+		return nil
 	}
+	used := *g
+	used.challenge = "used"
+	a.refresh[token] = &used
 	return g
 }
 
@@ -157,7 +155,7 @@ func (a *Authority) issue(g *grant, kind string) (map[string]any, error) {
 	if len(g.scopes) > 0 {
 		out["scope"] = strings.Join(g.scopes, " ")
 	}
-	if kind != "client_credentials" && !a.o.noRefresh && (kind == "authorization_code" || !a.o.keep) {
+	if kind != "client_credentials" && !a.o.noRefresh {
 		again := "refresh-" + rand.Text()
 		a.refresh[again] = &next
 		out["refresh_token"] = again

@@ -39,23 +39,26 @@ func (o *options) addDialogs(s *mcp.Server) {
 		s.AddTool(tool, mcp.ToolHandler(h))
 	}
 	const object = `{"type":"object"}`
-	add("form", `{"type":"object","properties":{"message":{"type":"string"},"schema":{"type":"object"}}}`, askForm)
-	add("open", `{"type":"object","properties":{"url":{"type":"string"},"message":{"type":"string"}},"required":["url"]}`, askURL)
+	add("form", `{"type":"object","properties":{"message":{"type":"string"},"schema":{"type":"object"}}}`,
+		with(askForm, formParams{Message: "Tell me about yourself.", Schema: json.RawMessage(everyField)}))
+	add("open", `{"type":"object","properties":{"url":{"type":"string"},"message":{"type":"string"}},"required":["url"]}`,
+		with(askURL, urlParams{Message: "Please sign in."}))
 	add("visit",
 		`{"type":"object","properties":{"url":{"type":"string"},"complete":{"type":"boolean"}},"required":["url"]}`,
 		visitFirst())
-	add("rounds", `{"type":"object","properties":{"count":{"type":"integer"}},"required":["count"]}`, askRounds)
-	add("crowd", `{"type":"object","properties":{"count":{"type":"integer"}},"required":["count"]}`, askAtOnce)
-	add("chatty", object, chatty)
+	add("rounds", `{"type":"object","properties":{"count":{"type":"integer"}},"required":["count"]}`, with(askRounds))
+	add("crowd", `{"type":"object","properties":{"count":{"type":"integer"}},"required":["count"]}`, with(askAtOnce))
 	add("sample",
 		`{"type":"object","properties":{"prompt":{"type":"string"},"count":{"type":"integer"},"tools":{"type":"boolean"}},"required":["prompt"]}`,
-		askModel)
+		with(askModel, sampleParams{Count: 1}))
 	add("roots", object, askRoots)
-	add("log", `{"type":"object","properties":{"level":{"type":"string"},"text":{"type":"string"},"count":{"type":"integer"}}}`, logTool)
+	add("log", `{"type":"object","properties":{"level":{"type":"string"},"text":{"type":"string"},"count":{"type":"integer"}}}`,
+		with(logTool, logParams{Level: "warning", Text: "watch out", Count: 1}))
 	add("work",
 		`{"type":"object","properties":{"steps":{"type":"integer"},"pause":{"type":"integer","description":"milliseconds"},"message":{"type":"string"}}}`,
-		work)
-	add("mirror", `{"type":"object","properties":{"region":{"type":"string","x-mcp-header":"Region"}},"required":["region"]}`, mirror)
+		with(work, workParams{Steps: 4, Pause: 150, Message: "working"}))
+	add("mirror", `{"type":"object","properties":{"region":{"type":"string","x-mcp-header":"Region"}},"required":["region"]}`,
+		with(mirror))
 }
 
 // input sends one input request on any revision: the SDK asks older clients
@@ -67,14 +70,12 @@ func input(r *mcp.CallToolRequest, request mcp.InputRequest) (mcp.InputResponse,
 	return nil, &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{"it": request}}
 }
 
-func askForm(_ context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-	p := struct {
-		Message string
-		Schema  json.RawMessage
-	}{Message: "Tell me about yourself.", Schema: json.RawMessage(everyField)}
-	if bad := readParams(r, &p); bad != nil {
-		return bad, nil
-	}
+type formParams struct {
+	Message string
+	Schema  json.RawMessage
+}
+
+func askForm(_ context.Context, r *mcp.CallToolRequest, p formParams) (*mcp.CallToolResult, error) {
 	answer, ask := input(r, &mcp.ElicitParams{Mode: "form", Message: p.Message, RequestedSchema: p.Schema})
 	if ask != nil {
 		return ask, nil
@@ -91,11 +92,9 @@ func sayAnswer(answer mcp.InputResponse) (*mcp.CallToolResult, error) {
 	return say(e.Action + " " + string(content)), err
 }
 
-func askURL(_ context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-	p := struct{ URL, Message string }{Message: "Please sign in."}
-	if bad := readParams(r, &p); bad != nil {
-		return bad, nil
-	}
+type urlParams struct{ URL, Message string }
+
+func askURL(_ context.Context, r *mcp.CallToolRequest, p urlParams) (*mcp.CallToolResult, error) {
 	answer, ask := input(r, &mcp.ElicitParams{Mode: "url", Message: p.Message, URL: p.URL, ElicitationID: "e1"})
 	if ask != nil {
 		return ask, nil
@@ -105,15 +104,12 @@ func askURL(_ context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, err
 
 // visitFirst refuses the first call until an address was visited.
 func visitFirst() handle {
+	type params struct {
+		URL      string
+		Complete bool
+	}
 	visited := false
-	return func(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		var p struct {
-			URL      string
-			Complete bool
-		}
-		if bad := readParams(r, &p); bad != nil {
-			return bad, nil
-		}
+	return with(func(ctx context.Context, r *mcp.CallToolRequest, p params) (*mcp.CallToolResult, error) {
 		if visited {
 			return say("welcome"), nil
 		}
@@ -127,15 +123,11 @@ func visitFirst() handle {
 		}
 		return nil, mcp.URLElicitationRequiredError([]*mcp.ElicitParams{{Mode: "url",
 			Message: "Sign in first.", URL: p.URL, ElicitationID: "v1"}})
-	}
+	})
 }
 
 // askRounds asks count times, one after the other.
-func askRounds(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-	var p struct{ Count int }
-	if bad := readParams(r, &p); bad != nil {
-		return bad, nil
-	}
+func askRounds(ctx context.Context, r *mcp.CallToolRequest, p struct{ Count int }) (*mcp.CallToolResult, error) {
 	question := func(n int) *mcp.ElicitParams {
 		return &mcp.ElicitParams{
 			Mode: "form", Message: fmt.Sprintf("Question %d of %d", n, p.Count),
@@ -165,11 +157,7 @@ func askRounds(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult
 
 // askAtOnce asks count times without waiting for answers in between; it works up
 // to revision 2025-11-25.
-func askAtOnce(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-	var p struct{ Count int }
-	if bad := readParams(r, &p); bad != nil {
-		return bad, nil
-	}
+func askAtOnce(ctx context.Context, r *mcp.CallToolRequest, p struct{ Count int }) (*mcp.CallToolResult, error) {
 	answers := make(chan string, p.Count)
 	for range p.Count {
 		go func() {
@@ -190,38 +178,13 @@ func askAtOnce(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult
 	return say(fmt.Sprintf("%d answers", counts["accept"]+counts["decline"]+counts["error"])), nil
 }
 
-// chatty logs while its question is open, for revisions up to 2025-11-25.
-func chatty(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-	answered := make(chan error, 1)
-	go func() {
-		_, err := r.Session.Elicit(ctx,
-			&mcp.ElicitParams{Mode: "form", Message: "Well?",
-				RequestedSchema: json.RawMessage(`{"type":"object","properties":{}}`)})
-		answered <- err
-	}()
-	tick := time.Tick(time.Millisecond)
-	for {
-		select {
-		case err := <-answered:
-			return say("answered"), err
-		case <-tick:
-			if err := r.Session.Log(ctx,
-				&mcp.LoggingMessageParams{Level: "warning", Data: "still waiting"}); err != nil {
-				return nil, err
-			}
-		}
-	}
+type sampleParams struct {
+	Prompt string
+	Count  int
+	Tools  bool
 }
 
-func askModel(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-	p := struct {
-		Prompt string
-		Count  int
-		Tools  bool
-	}{Count: 1}
-	if bad := readParams(r, &p); bad != nil {
-		return bad, nil
-	}
+func askModel(ctx context.Context, r *mcp.CallToolRequest, p sampleParams) (*mcp.CallToolResult, error) {
 	params := &mcp.CreateMessageWithToolsParams{MaxTokens: 100, SystemPrompt: "Be brief.",
 		Messages: []*mcp.SamplingMessageV2{{Role: "user", Content: []mcp.Content{&mcp.TextContent{Text: p.Prompt}}}}}
 	if p.Tools {
@@ -285,14 +248,12 @@ func askRoots(_ context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, e
 	return say(strings.Join(out, "\n")), nil
 }
 
-func logTool(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-	p := struct {
-		Level, Text string
-		Count       int
-	}{Level: "warning", Text: "watch out", Count: 1}
-	if bad := readParams(r, &p); bad != nil {
-		return bad, nil
-	}
+type logParams struct {
+	Level, Text string
+	Count       int
+}
+
+func logTool(ctx context.Context, r *mcp.CallToolRequest, p logParams) (*mcp.CallToolResult, error) {
 	for range p.Count {
 		if err := r.Session.Log(ctx,
 			&mcp.LoggingMessageParams{Level: mcp.LoggingLevel(p.Level), Logger: "db", Data: p.Text}); err != nil {
@@ -302,14 +263,12 @@ func logTool(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, 
 	return say("logged"), nil
 }
 
-func work(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-	p := struct {
-		Steps, Pause int
-		Message      string
-	}{Steps: 4, Pause: 150, Message: "working"}
-	if bad := readParams(r, &p); bad != nil {
-		return bad, nil
-	}
+type workParams struct {
+	Steps, Pause int
+	Message      string
+}
+
+func work(ctx context.Context, r *mcp.CallToolRequest, p workParams) (*mcp.CallToolResult, error) {
 	for i := range p.Steps {
 		err := r.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{
 			ProgressToken: r.Params.GetProgressToken(), Progress: float64(i + 1),
@@ -328,11 +287,7 @@ func work(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, err
 }
 
 // mirror reports which params were in the header and which in the params.
-func mirror(_ context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-	var p struct{ Region string }
-	if bad := readParams(r, &p); bad != nil {
-		return bad, nil
-	}
+func mirror(_ context.Context, r *mcp.CallToolRequest, p struct{ Region string }) (*mcp.CallToolResult, error) {
 	header := "none"
 	if r.Extra != nil && r.Extra.Header != nil {
 		header = strconv.Quote(r.Extra.Header.Get("Mcp-Param-Region"))

@@ -54,7 +54,6 @@ type rpcMessage struct {
 		Task      any                       `json:"task"`
 		TaskID    string                    `json:"taskId"`
 		Answers   map[string]map[string]any `json:"inputResponses"`
-		Meta      map[string]any            `json:"_meta"`
 	} `json:"params"`
 }
 

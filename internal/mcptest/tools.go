@@ -29,23 +29,23 @@ func (o *options) addTools(s *mcp.Server, quit exits) {
 	switch {
 	case o.tools > 0:
 		for i := range o.tools {
-			add(fmt.Sprintf("tool_%d", i+1), fmt.Sprintf("Generated tool %d.", i+1), echoSchema, echo)
+			add(fmt.Sprintf("tool_%d", i+1), fmt.Sprintf("Generated tool %d.", i+1), echoSchema, with(echo))
 		}
 		return
 	case o.names != "":
 		for name := range strings.SplitSeq(o.names, ",") {
-			add(name, "Echoes as "+name+".", echoSchema, echo)
+			add(name, "Echoes as "+name+".", echoSchema, with(echo))
 		}
 		return
 	}
-	add("echo", "Gives back its text.", echoSchema, echo)
+	add("echo", "Gives back its text.", echoSchema, with(echo))
 	s.AddTool(&mcp.Tool{
 		Name: "add", Description: "Adds two numbers.",
 		InputSchema: json.RawMessage(
 			`{"type":"object","properties":{"b":{"type":"number"},"a":{"type":"number"}},"required":["a","b"]}`),
 		OutputSchema: json.RawMessage(`{"type":"object","properties":{"sum":{"type":"number"}},"required":["sum"]}`),
 		Annotations:  &mcp.ToolAnnotations{Title: "Addition", ReadOnlyHint: true},
-	}, mcp.ToolHandler(sum))
+	}, mcp.ToolHandler(with(sum)))
 	s.AddTool(&mcp.Tool{
 		Name: "liar", Description: "Promises a sum and gives none.", InputSchema: json.RawMessage(`{"type":"object"}`),
 		OutputSchema: json.RawMessage(`{"type":"object","properties":{"sum":{"type":"number"}},"required":["sum"]}`),
@@ -62,13 +62,14 @@ func (o *options) addTools(s *mcp.Server, quit exits) {
 		})
 	add("slow", "Sleeps until it is cancelled or the seconds are over.",
 		`{"type":"object","properties":{"seconds":{"type":"number"},"marker":{"type":"string","description":"file that gets the word cancelled"},"started":{"type":"string","description":"file that gets the word started"}}}`,
-		slow)
+		with(slow, slowParams{Seconds: 30}))
 	add("env", "Tells environment variables.",
 		`{"type":"object","properties":{"names":{"type":"array","items":{"type":"string"}}},"required":["names"]}`,
-		environment)
+		with(environment))
 	add("big", "Gives a text of many bytes.",
-		`{"type":"object","properties":{"bytes":{"type":"integer"}},"required":["bytes"]}`, big)
-	add("progress", "Tells of its progress.", `{"type":"object","properties":{"steps":{"type":"integer"}}}`, progress)
+		`{"type":"object","properties":{"bytes":{"type":"integer"}},"required":["bytes"]}`, with(big))
+	add("progress", "Tells of its progress.", `{"type":"object","properties":{"steps":{"type":"integer"}}}`,
+		with(progress, struct{ Steps int }{3}))
 	add("ask", "Asks the person for a name.", `{"type":"object"}`, ask)
 	if o.roots {
 		add("roots", "Asks for the roots, over HTTP on the stream that belongs to no call.", `{"type":"object"}`, roots)
@@ -98,29 +99,28 @@ func say(text string) *mcp.CallToolResult {
 	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}}
 }
 
-// readParams decodes the params. It returns invalid params as a tool error.
-func readParams(r *mcp.CallToolRequest, into any) *mcp.CallToolResult {
-	if err := json.Unmarshal(r.Params.Arguments, into); err != nil {
-		result := say("bad params: " + err.Error())
-		result.IsError = true
-		return result
+// with returns the handler that calls h with the params, in which defaults stand for those that
+// are missing. Invalid params are a tool error.
+func with[P any](h func(context.Context, *mcp.CallToolRequest, P) (*mcp.CallToolResult, error), defaults ...P) handle {
+	return func(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		var p P
+		if len(defaults) > 0 {
+			p = defaults[0]
+		}
+		if err := json.Unmarshal(r.Params.Arguments, &p); err != nil {
+			result := say("bad params: " + err.Error())
+			result.IsError = true
+			return result, nil
+		}
+		return h(ctx, r, p)
 	}
-	return nil
 }
 
-func echo(_ context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-	var p struct{ Text string }
-	if bad := readParams(r, &p); bad != nil {
-		return bad, nil
-	}
+func echo(_ context.Context, _ *mcp.CallToolRequest, p struct{ Text string }) (*mcp.CallToolResult, error) {
 	return say(p.Text), nil
 }
 
-func sum(_ context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-	var p struct{ A, B float64 }
-	if bad := readParams(r, &p); bad != nil {
-		return bad, nil
-	}
+func sum(_ context.Context, _ *mcp.CallToolRequest, p struct{ A, B float64 }) (*mcp.CallToolResult, error) {
 	text := fmt.Sprintf(`{"sum":%v}`, p.A+p.B)
 	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}},
 		StructuredContent: json.RawMessage(text)}, nil
@@ -139,14 +139,12 @@ func kinds(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 	}}, nil
 }
 
-func slow(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-	p := struct {
-		Seconds         float64
-		Marker, Started string
-	}{Seconds: 30}
-	if bad := readParams(r, &p); bad != nil {
-		return bad, nil
-	}
+type slowParams struct {
+	Seconds         float64
+	Marker, Started string
+}
+
+func slow(ctx context.Context, _ *mcp.CallToolRequest, p slowParams) (*mcp.CallToolResult, error) {
 	if p.Started != "" {
 		if err := appendLine(p.Started, "started"); err != nil {
 			return nil, err
@@ -165,11 +163,7 @@ func slow(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, err
 	}
 }
 
-func environment(_ context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-	var p struct{ Names []string }
-	if bad := readParams(r, &p); bad != nil {
-		return bad, nil
-	}
+func environment(_ context.Context, _ *mcp.CallToolRequest, p struct{ Names []string }) (*mcp.CallToolResult, error) {
 	lines := make([]string, len(p.Names))
 	for i, name := range p.Names {
 		if value, ok := os.LookupEnv(name); ok {
@@ -181,20 +175,12 @@ func environment(_ context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult
 	return say(strings.Join(lines, "\n")), nil
 }
 
-func big(_ context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-	var p struct{ Bytes int }
-	if bad := readParams(r, &p); bad != nil {
-		return bad, nil
-	}
+func big(_ context.Context, _ *mcp.CallToolRequest, p struct{ Bytes int }) (*mcp.CallToolResult, error) {
 	const line = "the quick brown fox jumps over the lazy dog, again and again, line by line...\n"
 	return say(strings.Repeat(line, p.Bytes/len(line)+1)[:max(0, p.Bytes)]), nil
 }
 
-func progress(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-	p := struct{ Steps int }{Steps: 3}
-	if bad := readParams(r, &p); bad != nil {
-		return bad, nil
-	}
+func progress(ctx context.Context, r *mcp.CallToolRequest, p struct{ Steps int }) (*mcp.CallToolResult, error) {
 	if err := r.Session.Log(ctx,
 		&mcp.LoggingMessageParams{Level: "info", Logger: "test", Data: "starting"}); err != nil {
 		return nil, err
@@ -246,22 +232,14 @@ func addChanges(s *mcp.Server) {
 	}
 	greet := func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { return say("hello"), nil }
 	add("grow", `{"type":"object","properties":{"tools":{"type":"array","items":{"type":"string"}}}}`,
-		func(_ context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-			var p struct{ Tools []string }
-			if bad := readParams(r, &p); bad != nil {
-				return bad, nil
-			}
+		with(func(_ context.Context, _ *mcp.CallToolRequest, p struct{ Tools []string }) (*mcp.CallToolResult, error) {
 			for _, name := range slices.Sorted(slices.Values(p.Tools)) {
 				add(name, `{"type":"object"}`, greet)
 			}
 			return say("grown"), nil
-		})
+		}))
 	add("touch", `{"type":"object","properties":{"uri":{"type":"string"}},"required":["uri"]}`,
-		func(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-			var p struct{ URI string }
-			if bad := readParams(r, &p); bad != nil {
-				return bad, nil
-			}
+		with(func(ctx context.Context, _ *mcp.CallToolRequest, p struct{ URI string }) (*mcp.CallToolResult, error) {
 			return say("touched"), s.ResourceUpdated(ctx, &mcp.ResourceUpdatedNotificationParams{URI: p.URI})
-		})
+		}))
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/state"
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 // renewalGrace is how long a renewal continues after its run was canceled: if a
@@ -273,7 +274,7 @@ type unknownIssuerError struct{ server, issuer, setting string }
 
 func (e *unknownIssuerError) Error() string {
 	return fmt.Sprintf("it names the authorization server %s, which would get %s; if that is right, set oauth.issuer to it, or run toolreg servers login %s at a terminal",
-		e.issuer, e.setting, shellWord(e.server))
+		e.issuer, e.setting, text.ShellWord(e.server))
 }
 
 func (e *unknownIssuerError) Is(target error) bool { return target == registry.ErrNeedsConfirmation }

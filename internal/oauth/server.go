@@ -13,6 +13,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/text"
 	"github.com/toolreg/toolreg/internal/webaddr"
 )
 
@@ -81,21 +82,10 @@ func (s *server) checkSecure() error {
 	return nil
 }
 
-// shellWord quotes a name as one shell word.
-func shellWord(s string) string {
-	if s != "" && strings.IndexFunc(s, func(r rune) bool {
-		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') &&
-			(r < '0' || r > '9') && !strings.ContainsRune("-_./@:+,", r)
-	}) < 0 {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
-}
-
 func (s *server) needLogin(reason string) error {
-	command := "toolreg servers login " + shellWord(s.name)
+	command := "toolreg servers login " + text.ShellWord(s.name)
 	if s.client != "" {
-		command += " --client " + shellWord(s.client)
+		command += " --client " + text.ShellWord(s.client)
 	}
 	return &registry.Failure{Text: reason + "; run " + command, Kind: registry.ErrNeedsLogin}
 }

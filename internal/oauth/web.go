@@ -363,9 +363,8 @@ func (e *tokenError) mayPass() bool {
 
 // takeNonce returns the nonce of a response, "" for none or one that is unusable.
 func takeNonce(h http.Header) string {
-	nonce := h.Get("DPoP-Nonce")
-	if len(nonce) > 1<<10 || strings.ContainsFunc(nonce, func(r rune) bool { return r < 0x21 || r > 0x7e }) {
-		return ""
+	if nonce := h.Get("DPoP-Nonce"); len(nonce) <= 1<<10 && isToken(nonce) {
+		return nonce
 	}
-	return nonce
+	return ""
 }

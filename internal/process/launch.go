@@ -192,22 +192,20 @@ type pipes struct {
 
 func connect(cmd *osexec.Cmd, withStdin bool) (*pipes, error) {
 	p := &pipes{}
-	err := func() error {
-		if withStdin {
-			r, w, err := os.Pipe()
-			if err != nil {
-				return err
-			}
-			p.stdin, cmd.Stdin = w, r
-			p.theirs = append(p.theirs, r)
+	var err error
+	if withStdin {
+		var theirs *os.File
+		if theirs, p.stdin, err = os.Pipe(); err == nil {
+			cmd.Stdin = theirs
+			p.theirs = append(p.theirs, theirs)
 		}
-		var err error
-		if p.stdout, err = p.output(&cmd.Stdout); err != nil {
-			return err
-		}
+	}
+	if err == nil {
+		p.stdout, err = p.output(&cmd.Stdout)
+	}
+	if err == nil {
 		p.stderr, err = p.output(&cmd.Stderr)
-		return err
-	}()
+	}
 	if err != nil {
 		p.closeTheirs()
 		p.closeOurs()

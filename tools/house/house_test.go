@@ -211,7 +211,7 @@ func soleImporters() map[string][]string {
 		"go.opentelemetry.io/otel":                 {"internal/telemetry", "internal/tracing"},
 		"os/exec":                                  {"internal/mcptest", "internal/process", "internal/store/storetest", "internal/ui/browsertest", "tools/mutants"},
 		"github.com/pelletier/go-toml/v2":          {"internal/agents"},
-		"github.com/gomodule/redigo/redis":         {"internal/store"},
+		"github.com/gomodule/redigo/redis":         {"internal/store", "internal/store/storetest"},
 		"go.starlark.net":                          {"internal/script"},
 		// It calls methods by name, so the linker would keep every exported method, which
 		// adds megabytes to the program.

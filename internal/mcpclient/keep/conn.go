@@ -241,12 +241,18 @@ func (c *Conn) Notified(method string, params json.RawMessage) bool {
 	return true
 }
 
+// appendTail returns the end of what was printed so far and s.
+func appendTail(tail, s string) string {
+	tail += s
+	if cut := len(tail) - stderrTail; cut > 0 {
+		tail = text.Valid([]byte(tail[cut:]))
+	}
+	return tail
+}
+
 func (c *Conn) printed(s string) {
 	c.mu.Lock()
-	c.tail += s
-	if cut := len(c.tail) - stderrTail; cut > 0 {
-		c.tail = text.Valid([]byte(c.tail[cut:]))
-	}
+	c.tail = appendTail(c.tail, s)
 	c.mu.Unlock()
 	if c.stderr != nil {
 		c.stderr(s)

@@ -142,10 +142,7 @@ func (k *Keeper) Stderr(p []byte) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.session == nil {
-		k.stderr += s
-		if len(k.stderr) > stderrTail {
-			k.stderr = text.Valid([]byte(k.stderr[len(k.stderr)-stderrTail:]))
-		}
+		k.stderr = appendTail(k.stderr, s)
 	}
 	k.broadcast(notification(methodStderr, note{Text: s}))
 }

@@ -210,11 +210,13 @@ func (s *Session) respond(ctx context.Context, during *ask.Request, r *jsonrpc.R
 
 // refuse refuses a request beyond the limit.
 func (s *Session) refuse(ctx context.Context, r *jsonrpc.Request) {
-	if !s.table.refuse() {
+	select {
+	case s.table.refusing <- struct{}{}:
+	default: // too many wait to be written
 		return
 	}
 	s.spawn(func() {
-		defer s.table.refused()
+		defer func() { <-s.table.refusing }()
 		s.reply(ctx, &jsonrpc.Response{ID: r.ID, Error: &jsonrpc.Error{Code: codeBusy, Message: errBusy.Error()}})
 	})
 }

@@ -132,7 +132,8 @@ func Start(ctx context.Context, link Link, opts Options) *Session {
 	ctx, cancel := context.WithCancel(ctx)
 	s := &Session{
 		opts: opts, link: link, cancel: cancel, done: ctx.Done(), over: make(chan struct{}),
-		table:       table{pending: map[int64]*Request{}, questions: map[jsonrpc.ID]context.CancelCauseFunc{}},
+		table: table{pending: map[int64]*Request{}, questions: map[jsonrpc.ID]context.CancelCauseFunc{},
+			refusing: make(chan struct{}, maxRefusals)},
 		completions: completions{byID: map[string]chan struct{}{}},
 	}
 	s.running.Go(func() {

@@ -42,7 +42,7 @@ type table struct {
 	serial     int64                                  // the id of our last request
 	pending    map[int64]*Request                     // ours, by id
 	questions  map[jsonrpc.ID]context.CancelCauseFunc // the server's
-	refusing   int                                    // excess questions whose refusal is being written
+	refusing   chan struct{}                          // has an element for each refusal that is being written
 	unexpected string                                 // id of an answer that matches no request, "" if there was none
 }
 
@@ -256,25 +256,6 @@ func (t *table) endQuestions(cause error) {
 	for _, cancel := range t.questions {
 		cancel(cause)
 	}
-}
-
-// refuse counts a refusal, which is written until refused is called. It returns false if too
-// many are.
-func (t *table) refuse() bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.refusing >= maxRefusals {
-		return false
-	}
-	t.refusing++
-	return true
-}
-
-// refused ends a refusal.
-func (t *table) refused() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.refusing--
 }
 
 // close ends the session: requests fail with cause, and no more begin.

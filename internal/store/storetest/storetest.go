@@ -3,9 +3,7 @@
 package storetest
 
 import (
-	"bufio"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"net"
 	"os"
@@ -15,6 +13,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/gomodule/redigo/redis"
 )
 
 // patience is how long a server that was started may take to answer. It only bounds a failure.
@@ -144,52 +144,23 @@ func (s *Server) Do(words ...string) string {
 }
 
 func (s *Server) command(words ...string) (string, error) {
-	conn, err := net.DialTimeout("tcp", s.Address, patience)
+	conn, err := redis.Dial("tcp", s.Address, redis.DialConnectTimeout(patience),
+		redis.DialReadTimeout(patience), redis.DialWriteTimeout(patience))
 	if err != nil {
 		return "", err
 	}
 	defer conn.Close()
-	_ = conn.SetDeadline(time.Now().Add(patience))
-	message := fmt.Sprintf("*%d\r\n", len(words))
-	for _, word := range words {
-		message += fmt.Sprintf("$%d\r\n%s\r\n", len(word), word)
-	}
-	if _, err := io.WriteString(conn, message); err != nil {
+	answer, err := conn.Do(words[0], redis.Args{}.AddFlat(words[1:])...)
+	switch answer := answer.(type) {
+	case nil:
 		return "", err
+	case int64:
+		return strconv.FormatInt(answer, 10), err
+	case []any:
+		lines, err := redis.Strings(answer, err)
+		return strings.Join(lines, "\n"), err
 	}
-	return reply(bufio.NewReader(conn))
-}
-
-func reply(r *bufio.Reader) (string, error) {
-	line, err := r.ReadString('\n')
-	if err != nil {
-		return "", err
-	}
-	line = strings.TrimSpace(line)
-	var n int
-	switch line[0] {
-	case '$':
-		if _, err := fmt.Sscan(line[1:], &n); err != nil || n < 0 {
-			return "", err
-		}
-		data := make([]byte, n+2)
-		_, err := io.ReadFull(r, data)
-		return string(data[:n]), err
-	case '*':
-		if _, err := fmt.Sscan(line[1:], &n); err != nil {
-			return "", err
-		}
-		var all []string
-		for range n {
-			one, err := reply(r)
-			if err != nil {
-				return "", err
-			}
-			all = append(all, one)
-		}
-		return strings.Join(all, "\n"), nil
-	}
-	return line[1:], nil
+	return redis.String(answer, err)
 }
 
 // Proxy passes connections on to a server, and can be told to break them.

@@ -26,37 +26,40 @@ import (
 	"github.com/toolreg/toolreg/internal/tracing"
 )
 
-// dialer starts or reaches a server once.
-type dialer struct {
+// connector starts or reaches a server, in several ways if necessary.
+type connector struct {
 	opts    *Options
 	asker   *ask.Handler
 	changed func(Change) // the session that clients share reports a change
 	keeper  *keep.Keeper // this process is a keeper; nil means it is a run
 	cookies cookies
+
+	mu       sync.Mutex
+	protocol string // how the server was last reached, in this run or an earlier one; "" means unknown
 }
 
-// dial starts or reaches the server and performs the handshake with the mode and
+// dial starts or reaches the server once and performs the handshake with the mode and
 // window that how returns; how is called after the start. The session outlives ctx.
 // It is returned with an error too, since it describes the failure, and must always
 // be ended.
-func (d *dialer) dial(ctx context.Context, server settings.Server, over string, how func() attempt) (*session, error) {
-	life, sess := d.newSession(ctx, server, over)
-	link, err := d.link(life, server, sess)
+func (c *connector) dial(ctx context.Context, server settings.Server, over string, how func() attempt) (*session, error) {
+	life, sess := c.newSession(ctx, server, over)
+	link, err := c.link(life, server, sess)
 	if err != nil {
 		return sess, err
 	}
 	a := how()
-	sess.wire = wire.Start(life, link, d.wireOptions(ctx, sess))
+	sess.wire = wire.Start(life, link, c.wireOptions(ctx, sess))
 	return sess, sess.wire.Handshake(ctx, a.mode, a.window)
 }
 
 // newSession returns a session without a connection, and the context for one, which does not belong
 // to the caller in ctx.
-func (d *dialer) newSession(ctx context.Context, server settings.Server, over string) (context.Context, *session) {
-	sess := &session{transport: over, limit: &wire.CurrentLimit{}, mask: d.opts.hide}
-	sess.limit.Store(d.opts.Limits.frame())
+func (c *connector) newSession(ctx context.Context, server settings.Server, over string) (context.Context, *session) {
+	sess := &session{transport: over, limit: &wire.CurrentLimit{}, mask: c.opts.hide}
+	sess.limit.Store(c.opts.Limits.frame())
 	if over != transportStdio {
-		sess.jar = d.cookies.jarOf(d.opts.owner(ctx), server)
+		sess.jar = c.cookies.jarOf(c.opts.owner(ctx), server)
 	}
 	return caller.With(context.WithoutCancel(ctx), nil), sess
 }
@@ -94,65 +97,65 @@ func (c *cookies) jarOf(owner any, server settings.Server) http.CookieJar {
 }
 
 // capabilities returns what this client can do, without extensions of revision 2026-07-28.
-func (d *dialer) capabilities() *mcp.ClientCapabilities {
-	c := d.asker.Capabilities()
-	if d.opts.Apps {
-		c.Extensions = map[string]any{wire.AppsExtension: wire.Apps()}
+func (c *connector) capabilities() *mcp.ClientCapabilities {
+	caps := c.asker.Capabilities()
+	if c.opts.Apps {
+		caps.Extensions = map[string]any{wire.AppsExtension: wire.Apps()}
 	}
-	return c
+	return caps
 }
 
-func (d *dialer) wireOptions(ctx context.Context, sess *session) wire.Options {
-	shared := d.opts.owner(ctx) == nil
+func (c *connector) wireOptions(ctx context.Context, sess *session) wire.Options {
+	shared := c.opts.owner(ctx) == nil
 	o := wire.Options{
-		Client:       mcp.Implementation{Name: "toolreg", Version: cmp.Or(d.opts.Version, "dev")},
-		Capabilities: d.capabilities(), LogLevel: d.opts.LogLevel, Logger: d.opts.log(), Answer: d.asker.Handle,
+		Client:       mcp.Implementation{Name: "toolreg", Version: cmp.Or(c.opts.Version, "dev")},
+		Capabilities: c.capabilities(), LogLevel: c.opts.LogLevel, Logger: c.opts.log(), Answer: c.asker.Handle,
 		Changed: func(change Change) {
 			if shared {
-				d.changed(change)
+				c.changed(change)
 			}
 		},
 		LogMessage: func(during *ask.Request, level, logger, text string) {
 			m := LogMessage{
-				Server: d.opts.Server.Name,
+				Server: c.opts.Server.Name,
 				Caller: during.Caller(),
 				Level:  level,
 				Logger: sess.hide(logger),
 				Text:   sess.hide(text),
 			}
-			d.opts.log().Debug("log message from the server", "level", m.Level, "logger", m.Logger, "text", m.Text)
-			if d.opts.OnLog != nil {
-				d.opts.OnLog(m)
+			c.opts.log().Debug("log message from the server", "level", m.Level, "logger", m.Logger, "text", m.Text)
+			if c.opts.OnLog != nil {
+				c.opts.OnLog(m)
 			}
 		},
 	}
-	if d.keeper != nil {
-		o.Answer, o.Notified = d.keeper.Answer, d.keeper.Notified
+	if c.keeper != nil {
+		o.Answer, o.Notified = c.keeper.Answer, c.keeper.Notified
 	}
 	return o
 }
 
 // link creates the link that carries the messages of a session.
-func (d *dialer) link(ctx context.Context, server settings.Server, sess *session) (wire.Link, error) {
+func (c *connector) link(ctx context.Context, server settings.Server, sess *session) (wire.Link, error) {
 	if sess.transport == transportStdio {
-		return d.stdio(ctx, server, sess)
+		return c.stdio(ctx, server, sess)
 	}
-	h, err := wire.NewHTTP(server, sess.limit, d.opts.Limits.Frame, sess.jar)
+	h, err := wire.NewHTTP(server, sess.limit, c.opts.Limits.Frame, sess.jar)
 	if err != nil {
 		return nil, err
 	}
 	sess.http = h
-	if given := d.opts.Server; d.opts.Expand != nil &&
+	if given := c.opts.Server; c.opts.Expand != nil &&
 		slices.ContainsFunc(given.Headers, func(p settings.Pair) bool { return secret.CanChange(p.Value) }) {
-		h.Reread(func(ctx context.Context) (settings.Server, error) { return d.opts.Expand(ctx, given) })
+		h.Reread(func(ctx context.Context) (settings.Server, error) { return c.opts.Expand(ctx, given) })
 	}
 	// An Authorization header in the settings decides how to log in.
-	if d.opts.Auth != nil && !h.HasAuthorization() {
+	if c.opts.Auth != nil && !h.HasAuthorization() {
 		param := ""
 		if sess.transport == transportSSE && server.OAuth != nil {
 			param = server.OAuth.TokenParamName
 		}
-		auth := d.opts.Auth(server)
+		auth := c.opts.Auth(server)
 		if r, ok := auth.(interface{ Registered() bool }); ok {
 			sess.registered = r.Registered
 		}
@@ -164,20 +167,20 @@ func (d *dialer) link(ctx context.Context, server settings.Server, sess *session
 	return h, nil
 }
 
-func (d *dialer) stdio(ctx context.Context, server settings.Server, sess *session) (wire.Link, error) {
-	spec, err := d.spec(server, d.opts.Environ)
+func (c *connector) stdio(ctx context.Context, server settings.Server, sess *session) (wire.Link, error) {
+	spec, err := c.spec(server, c.opts.Environ)
 	if err != nil {
 		return nil, err
 	}
-	if lines := d.stderrLines(sess.mask); lines != nil {
+	if lines := c.stderrLines(sess.mask); lines != nil {
 		spec.Output = func(_ int, p []byte) { lines(p) }
 	}
-	if d.keeper != nil {
-		spec.Output = func(_ int, p []byte) { d.keeper.Stderr(p) }
+	if c.keeper != nil {
+		spec.Output = func(_ int, p []byte) { c.keeper.Stderr(p) }
 	} else { // a kept server outlasts the run that starts it
 		spec.Env = tracing.Environ(ctx, spec.Env)
 	}
-	after, err := d.opts.Confine.Apply(ctx, &spec)
+	after, err := c.opts.Confine.Apply(ctx, &spec)
 	if err != nil {
 		return nil, err
 	}
@@ -188,36 +191,36 @@ func (d *dialer) stdio(ctx context.Context, server settings.Server, sess *sessio
 	}
 	sess.after, sess.confined = after, spec.Confine != nil
 	sess.child = ownChild{child}
-	sess.stdio = wire.NewStdio(child.Stdout, child.Stdin, sess.limit, d.opts.log())
-	if d.keeper != nil {
+	sess.stdio = wire.NewStdio(child.Stdout, child.Stdin, sess.limit, c.opts.log())
+	if c.keeper != nil {
 		sess.stdio.SkipLong()
 	}
 	return sess.stdio, nil
 }
 
 // spec returns how a stdio server starts, with a part of environ.
-func (d *dialer) spec(server settings.Server, environ []string) (process.Spec, error) {
-	dir, err := d.folder(server)
+func (c *connector) spec(server settings.Server, environ []string) (process.Spec, error) {
+	dir, err := c.folder(server)
 	return process.Spec{
 		Argv: append([]string{server.Command}, server.Args...),
 		Dir:  dir,
-		Env: append(append(values.Environment(environ, server.Env, server.InheritEnv), d.opts.Extra...),
+		Env: append(append(values.Environment(environ, server.Env, server.InheritEnv), c.opts.Extra...),
 			process.ServerVariable+"="+server.Name),
-		Guard: d.opts.Guard,
+		Guard: c.opts.Guard,
 	}, err
 }
 
 // folder returns the folder in which a stdio server starts.
-func (d *dialer) folder(server settings.Server) (string, error) {
-	if server.Cwd == "" && d.opts.Folder != nil {
-		dir, err := d.opts.Folder()
+func (c *connector) folder(server settings.Server) (string, error) {
+	if server.Cwd == "" && c.opts.Folder != nil {
+		dir, err := c.opts.Folder()
 		if err != nil {
 			return "", fmt.Errorf("it cannot start outside the project, which is not trusted (set its cwd): %w", err)
 		}
-		d.opts.log().Info("starts outside the project, which is not trusted; cwd would change that", "folder", dir)
+		c.opts.log().Info("starts outside the project, which is not trusted; cwd would change that", "folder", dir)
 		return dir, nil
 	}
-	return expand.From(d.opts.ProjectRoot, server.Cwd), nil
+	return expand.From(c.opts.ProjectRoot, server.Cwd), nil
 }
 
 // maxStderrLine is the longest line of a server's stderr that is logged whole, in
@@ -226,8 +229,8 @@ const maxStderrLine = 4 << 10
 
 // stderrLines returns a writer that logs the server's stderr by line, or nil if
 // nothing is logged.
-func (d *dialer) stderrLines(mask func(string) string) func([]byte) {
-	if d.opts.Logger == nil {
+func (c *connector) stderrLines(mask func(string) string) func([]byte) {
+	if c.opts.Logger == nil {
 		return nil
 	}
 	var rest []byte
@@ -239,7 +242,7 @@ func (d *dialer) stderrLines(mask func(string) string) func([]byte) {
 				return
 			}
 			rest = after
-			d.opts.log().Info("server stderr", "line", mask(text.Valid(text.Head(line, maxStderrLine))))
+			c.opts.log().Info("server stderr", "line", mask(text.Valid(text.Head(line, maxStderrLine))))
 		}
 	}
 }
@@ -250,14 +253,6 @@ type attempt struct {
 	mode       wire.Mode
 	window     time.Duration
 	remembered bool // chosen because it worked in an earlier run
-}
-
-// connector starts or reaches a server, in several ways if necessary.
-type connector struct {
-	dialer
-
-	mu       sync.Mutex
-	protocol string // how the server was last reached, in this run or an earlier one; "" means unknown
 }
 
 // known returns how the server was last reached.

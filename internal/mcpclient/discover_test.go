@@ -59,7 +59,7 @@ func TestDiscoverKeepsWhatTheServerSent(t *testing.T) {
 	info.ConnectMs = 0
 	wantInfo := Info{
 		Name: "test", Transport: "stdio", State: StateConnected, ProtocolVersion: "2026-07-28", ServerInfo: json.RawMessage(`{"name":"mcptest","version":"1.2.3"}`),
-		Tools: len(tools), Prompts: 1, Resources: 2, Origin: "default", Protocol: "modern", Instructions: "A server for tests.",
+		Tools: len(tools), Prompts: 1, Resources: 2, Origin: "default", Instructions: "A server for tests.",
 		Deprecated: []Deprecated{{Part: "logging", Since: "2026-07-28"}},
 	}
 	if diff := cmp.Diff(wantInfo, info); diff != "" {
@@ -428,7 +428,7 @@ func TestProbe(t *testing.T) {
 			if r := run(t, tools, "add", `{"a":1,"b":1}`); string(r.Structured) != `{"sum":2}` {
 				t.Errorf("add: %+v", r)
 			}
-			if got := s.Info().Protocol; got != tt.wantProtocol {
+			if got := generationOf(s); got != tt.wantProtocol {
 				t.Errorf("protocol %s", got)
 			}
 			if got := len(lines(t, marker)); got != tt.wantStarts {
@@ -469,7 +469,7 @@ func TestProbeOfOddServers(t *testing.T) {
 				}
 				return
 			}
-			if got := s.Info().Protocol; got != tt.want || len(tools) != 1 {
+			if got := generationOf(s); got != tt.want || len(tools) != 1 {
 				t.Errorf("protocol %s, %d tools", got, len(tools))
 			}
 		})

@@ -214,7 +214,7 @@ func TestSSE(t *testing.T) {
 			if r := run(t, tools, "echo", `{"text":"over SSE"}`); r.Text() != "over SSE" {
 				t.Errorf("%+v", r)
 			}
-			if info := s.Info(); info.Transport != "sse" || info.Protocol != "sse" {
+			if info := s.Info(); info.Transport != "sse" {
 				t.Errorf("info %+v", info)
 			} else if !strings.HasPrefix(info.DeprecatedText(), "HTTP+SSE (deprecated since 2025-03-26)") {
 				t.Errorf("deprecated %q", info.DeprecatedText())
@@ -443,7 +443,7 @@ func TestHTTPServersThatHang(t *testing.T) {
 	t.Run("only on the probe", func(t *testing.T) {
 		s := source(t, httpServer(serve(t, hangOn("server/discover"), "--protocol", "2025-11-25").URL))
 		discovered(t, s)
-		if got := s.Info().Protocol; got != "legacy" {
+		if got := generationOf(s); got != "legacy" {
 			t.Errorf("protocol %s", got)
 		}
 	})

@@ -57,9 +57,6 @@ type Info struct {
 
 	Kept *keep.State `json:"kept,omitempty"` // of a server that outlasts the run
 
-	// Protocol is the generation in use, "legacy" or "modern" (2026-07-28 and later),
-	// or "sse".
-	Protocol string `json:"-"`
 	// Instructions is the server's text for models. It must not be trusted.
 	Instructions string `json:"-"`
 }

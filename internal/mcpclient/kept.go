@@ -297,7 +297,7 @@ func KeepServer(ctx context.Context, in io.Reader, listening func(error) error,
 		Limits: Limits{Frame: spec.MaxFrame, Result: spec.MaxMessage}.withDefaults(), Confine: confine,
 		Guard: true,
 	}
-	c := &connector{dialer: dialer{opts: opts, asker: k.Asker(), changed: func(Change) {}, keeper: k}}
+	c := &connector{opts: opts, asker: k.Asker(), changed: func(Change) {}, keeper: k}
 	connecting, stop := timing.Limit(ctx, spec.ConnectTimeout, &connectTimeoutError{spec.ConnectTimeout})
 	sess, err := c.connect(connecting)
 	stop()

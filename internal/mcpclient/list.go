@@ -7,8 +7,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"iter"
 	"slices"
+	"sync"
 	"sync/atomic"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -35,7 +35,8 @@ type listing struct {
 	cut   string // why the list is incomplete, "" if it is complete
 	loop  bool   // the server repeated a cursor
 
-	pages []*reading // of tools
+	definitions []*definition   // of tools, complete after reading.Wait
+	reading     *sync.WaitGroup // nil means they have not been read
 }
 
 func listMethod(key string) string {
@@ -52,9 +53,7 @@ func (ls *lister) listAll(ctx context.Context, sess *session, key string) (listi
 	if err == nil {
 		return l, nil
 	}
-	for _, page := range l.pages {
-		page.Wait()
-	}
+	l.reading.Wait()
 	if ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}
@@ -81,7 +80,7 @@ func (ls *lister) relist(ctx context.Context, sess *session, key string) (listin
 }
 
 func (ls *lister) listPages(ctx context.Context, sess *session, key string) (listing, error) {
-	var l listing
+	l := listing{reading: &sync.WaitGroup{}}
 	limits := ls.opts.Limits
 	seen := map[string]bool{}
 	var cursor json.RawMessage // nil means the first page
@@ -107,7 +106,7 @@ func (ls *lister) listPages(ctx context.Context, sess *session, key string) (lis
 		}
 		l.items = append(l.items, items...)
 		if key == listTools {
-			l.pages = append(l.pages, ls.opts.readDefinitions(items)) // while the server makes the next page
+			ls.opts.readDefinitions(&l, items) // while the server makes the next page
 		}
 		switch {
 		case len(l.items) > limits.Tools:
@@ -177,32 +176,13 @@ func Filter(s settings.Server) registry.Filter {
 	}
 }
 
-// definitions returns an iterator over the indexes and definitions of all
-// items.
-func (l *listing) definitions() iter.Seq2[int, *definition] {
-	return func(yield func(int, *definition) bool) {
-		i := 0
-		for _, page := range l.pages {
-			page.Wait()
-			for j := range page.definitions {
-				if i == len(l.items) || !yield(i, &page.definitions[j]) {
-					return
-				}
-				i++
-			}
-		}
-	}
-}
-
 // known returns the tools that the server has listed in a session that this run continues,
 // for runs that call one.
 func (ls *lister) known(sess *session) (listing, bool) {
 	if sess.record == nil || sess.record.Tools == nil || ls.opts.Keep.Lists || ls.fresh.Load() {
 		return listing{}, false
 	}
-	l := listing{items: sess.record.Tools, cut: sess.record.Cut}
-	l.pages = append(l.pages, ls.opts.readDefinitions(l.items))
-	return l, true
+	return listing{items: sess.record.Tools, cut: sess.record.Cut}, true
 }
 
 // listed stores the tools that the server has listed.

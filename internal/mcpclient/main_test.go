@@ -165,3 +165,11 @@ func lines(t *testing.T, path string) []string {
 	}
 	return strings.Fields(string(data))
 }
+
+// generationOf returns how a server was reached, as in [Known].
+func generationOf(s *Source) string {
+	if sess := s.pool.shared(); sess != nil {
+		return sess.generation()
+	}
+	return ""
+}

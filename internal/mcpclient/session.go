@@ -41,7 +41,7 @@ func transportOf(s settings.Server) string {
 	return transportStdio
 }
 
-// The generations of the protocol, as Info.Protocol and [Known] name them.
+// The generations of the protocol, as [Known] names them.
 const (
 	knownLegacy = "legacy"
 	knownModern = "modern"

@@ -56,12 +56,13 @@ func New(opts Options) *Source {
 	if opts.Recorded != nil {
 		s.status.info.State = StateConnected
 	}
-	s.pool = &pool{opts: &opts, status: s.status, opened: s.opened, sessions: map[any]*session{},
+	s.pool = &pool{connector: connector{opts: &opts, asker: asker}, opts: &opts, status: s.status, opened: s.opened,
+		sessions:   map[any]*session{},
 		connecting: map[any]chan struct{}{}, cancels: map[int]context.CancelCauseFunc{},
 		restarts: restarts{opts: &opts, failures: map[any]failures{}}}
 	s.requests = &requester{opts: &opts, asker: asker, pool: s.pool}
 	s.subscriptions = &subscriptions{requests: s.requests}
-	s.pool.connector.dialer = dialer{opts: &opts, asker: asker, changed: s.subscriptions.report}
+	s.pool.connector.changed = s.subscriptions.report
 	s.lists = &lister{opts: &opts, pool: s.pool}
 	return s
 }
@@ -70,7 +71,7 @@ func New(opts Options) *Source {
 func (s *Source) opened(ctx context.Context, sess *session) {
 	server := sess.wire.Server()
 	s.status.update(func(i *Info) {
-		i.Transport, i.Protocol, i.ProtocolVersion = sess.transport, sess.generation(), sess.wire.Revision()
+		i.Transport, i.ProtocolVersion = sess.transport, sess.wire.Revision()
 		i.ServerInfo, i.Instructions = server.Info, server.Instructions
 		i.Kept = sess.keptState()
 		if sess.transport == transportSSE {

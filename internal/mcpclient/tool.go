@@ -30,10 +30,12 @@ func (q *requester) tools(l listing, headers bool) ([]registry.Tool, []registry.
 	}
 	identity := identityOf(q.opts.Server)
 	seen := make(map[string]bool, len(l.items))
-	if l.pages == nil { // it did not come from a server
-		l.pages = []*reading{q.opts.readDefinitions(l.items)}
+	if l.reading == nil { // it did not come from a server in this run
+		l.reading = &sync.WaitGroup{}
+		q.opts.readDefinitions(&l, l.items)
 	}
-	for i, listed := range l.definitions() {
+	l.reading.Wait()
+	for i, listed := range l.definitions[:len(l.items)] {
 		d, err := listed.Definition, listed.err
 		if err == nil && headers {
 			err = wire.CheckParamHeaders(d.InputSchema)
@@ -124,36 +126,32 @@ func identityOf(s settings.Server) json.RawMessage {
 	return identity
 }
 
-// reading holds the definitions of a page, which are complete after Wait.
-type reading struct {
-	sync.WaitGroup
-	definitions []definition
-}
-
 // definition is a listed tool, or the reason why it cannot be used.
 type definition struct {
 	registry.Definition
 	err error
 }
 
-// readDefinitions reads the definitions of a page, in the background if the page is large.
-func (o *Options) readDefinitions(items []json.RawMessage) *reading {
-	r := &reading{definitions: make([]definition, len(items))}
+// readDefinitions reads the definitions of a page of a listing, in the background if the page is
+// large.
+func (o *Options) readDefinitions(l *listing, items []json.RawMessage) {
+	page := make([]definition, len(items))
+	for i := range page {
+		l.definitions = append(l.definitions, &page[i])
+	}
 	some := func(from, to int) {
 		for i := from; i < to; i++ {
-			d := &r.definitions[i]
-			d.Definition, d.err = o.definition(items[i])
+			page[i].Definition, page[i].err = o.definition(items[i])
 		}
 	}
 	const share = 64
 	if len(items) <= share {
 		some(0, len(items))
-		return r
+		return
 	}
 	for from := 0; from < len(items); from += share {
-		r.Go(func() { some(from, min(from+share, len(items))) })
+		l.reading.Go(func() { some(from, min(from+share, len(items))) })
 	}
-	return r
 }
 
 // definition reads one element of a tools/list result (revision 2025-11-25). If

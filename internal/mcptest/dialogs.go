@@ -48,6 +48,7 @@ func (o *options) addDialogs(s *mcp.Server) {
 		visitFirst())
 	add("rounds", `{"type":"object","properties":{"count":{"type":"integer"}},"required":["count"]}`, with(askRounds))
 	add("crowd", `{"type":"object","properties":{"count":{"type":"integer"}},"required":["count"]}`, with(askAtOnce))
+	add("chatty", object, chatty)
 	add("sample",
 		`{"type":"object","properties":{"prompt":{"type":"string"},"count":{"type":"integer"},"tools":{"type":"boolean"}},"required":["prompt"]}`,
 		with(askModel, sampleParams{Count: 1}))
@@ -176,6 +177,29 @@ func askAtOnce(ctx context.Context, r *mcp.CallToolRequest, p struct{ Count int 
 		counts[<-answers]++
 	}
 	return say(fmt.Sprintf("%d answers", counts["accept"]+counts["decline"]+counts["error"])), nil
+}
+
+// chatty logs while its question is open, for revisions up to 2025-11-25.
+func chatty(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	answered := make(chan error, 1)
+	go func() {
+		_, err := r.Session.Elicit(ctx,
+			&mcp.ElicitParams{Mode: "form", Message: "Well?",
+				RequestedSchema: json.RawMessage(`{"type":"object","properties":{}}`)})
+		answered <- err
+	}()
+	tick := time.Tick(time.Millisecond)
+	for {
+		select {
+		case err := <-answered:
+			return say("answered"), err
+		case <-tick:
+			if err := r.Session.Log(ctx,
+				&mcp.LoggingMessageParams{Level: "warning", Data: "still waiting"}); err != nil {
+				return nil, err
+			}
+		}
+	}
 }
 
 type sampleParams struct {

@@ -278,21 +278,8 @@ func (h *Handler) Capabilities() *mcp.ClientCapabilities {
 	return c
 }
 
-// Roots returns the workspace as the only root, or no roots if there is no
-// workspace.
-func (h *Handler) Roots() []*mcp.Root {
-	if h.opts.Workspace == "" {
-		return []*mcp.Root{}
-	}
-	path := filepath.ToSlash(h.opts.Workspace)
-	if !strings.HasPrefix(path, "/") {
-		path = "/" + path // a drive letter
-	}
-	return []*mcp.Root{{URI: (&url.URL{Scheme: "file", Path: path}).String(), Name: filepath.Base(h.opts.Workspace)}}
-}
-
-// roots returns the result of roots/list: the roots of the client that made the
-// request, if it has any, otherwise ours.
+// roots returns the result of roots/list: the roots of the client that made the request, if it
+// has any, otherwise the workspace, if there is one.
 func (h *Handler) roots(ctx context.Context, during *Request) json.RawMessage {
 	result, err := during.Peer().Roots(ctx)
 	if err == nil && result != nil {
@@ -301,7 +288,16 @@ func (h *Handler) roots(ctx context.Context, during *Request) json.RawMessage {
 	if err != nil {
 		h.opts.Logger.Warn("the client's roots are not known", "reason", err.Error())
 	}
-	out, err := json.Marshal(map[string]any{"roots": h.Roots()})
+	roots := []*mcp.Root{}
+	if h.opts.Workspace != "" {
+		path := filepath.ToSlash(h.opts.Workspace)
+		if !strings.HasPrefix(path, "/") {
+			path = "/" + path // a drive letter
+		}
+		uri := &url.URL{Scheme: "file", Path: path}
+		roots = append(roots, &mcp.Root{URI: uri.String(), Name: filepath.Base(h.opts.Workspace)})
+	}
+	out, err := json.Marshal(map[string]any{"roots": roots})
 	if err != nil {
 		return json.RawMessage(`{"roots":[]}`) // only strings: cannot fail
 	}
@@ -336,7 +332,12 @@ func (h *Handler) Inputs(ctx context.Context, during *Request, result json.RawMe
 		if n++; n > maxQuestions {
 			return nil, &InputError{fmt.Sprintf("it asks for more than %d inputs at once", maxQuestions)}
 		}
-		response, err := h.input(ctx, during, request)
+		method, _ := jsonx.Text(jsonx.Get(request, "method"))
+		if !IsQuestion(method) {
+			return nil, &InputError{"its request for input was not answered: not a request that clients answer: " +
+				text.Quote(method)}
+		}
+		response, err := h.Handle(ctx, during, method, jsonx.Get(request, "params"))
 		if err != nil {
 			return nil, &InputError{fmt.Sprintf("its request for input was not answered: %v", err)}
 		}
@@ -352,12 +353,4 @@ func (h *Handler) Inputs(ctx context.Context, during *Request, result json.RawMe
 		out.Write(state)
 	}
 	return out.Bytes(), nil
-}
-
-func (h *Handler) input(ctx context.Context, during *Request, request json.RawMessage) (json.RawMessage, error) {
-	method, _ := jsonx.Text(jsonx.Get(request, "method"))
-	if IsQuestion(method) {
-		return h.Handle(ctx, during, method, jsonx.Get(request, "params"))
-	}
-	return nil, fmt.Errorf("not a request that clients answer: %s", text.Quote(method))
 }

@@ -225,14 +225,7 @@ type Request struct {
 // token is the progress token of the request, unique within the session.
 func (r *Request) token() string { return "toolreg-" + strconv.FormatInt(r.id, 10) }
 
-func (r *Request) isAnswered() bool {
-	select {
-	case <-r.answered:
-		return true
-	default:
-		return false
-	}
-}
+func (r *Request) isAnswered() bool { return isClosed(r.answered) }
 
 // answer ends a request that is not answered yet. The lock of the table is
 // held.
@@ -335,6 +328,15 @@ type signal struct {
 func newSignal() *signal { return &signal{c: make(chan struct{})} }
 
 func (s *signal) close() { s.once.Do(func() { close(s.c) }) }
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
 
 // waitFor waits up to d for c to be closed.
 func waitFor(c <-chan struct{}, d time.Duration) {

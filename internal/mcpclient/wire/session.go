@@ -216,9 +216,7 @@ func (c *confirmation) await(ctx context.Context, r *Request) (early <-chan stru
 	case <-before.c:
 	case <-ctx.Done():
 	}
-	select {
-	case <-c.answered.c:
-	default:
+	if !isClosed(c.answered.c) {
 		return c.answered.c
 	}
 	if r.Asked == nil {
@@ -235,8 +233,7 @@ func (c *confirmation) await(ctx context.Context, r *Request) (early <-chan stru
 
 // exchange sends a request and waits for its answer.
 func (s *Session) exchange(ctx context.Context, r *Request) (json.RawMessage, error) {
-	h, _ := s.link.(*HTTP)
-	ctx, span := startSpan(ctx, r, s.Revision(), h)
+	ctx, span := startSpan(ctx, r, s.Revision(), s.http())
 	defer span.End()
 	result, err := s.exchangeOnce(ctx, r)
 	if s.Revision() != "" && s.http().hasLost(err) {
@@ -272,12 +269,9 @@ func (s *Session) exchangeOnce(ctx context.Context, r *Request) (json.RawMessage
 		case <-s.over:
 		}
 	}
-	select {
-	case <-r.answered:
-		return r.result, r.err
-	default:
-	}
 	switch {
+	case r.isAnswered():
+		return r.result, r.err
 	case ctx.Err() != nil:
 		s.sayCancelled(ctx, r)
 		return nil, context.Cause(ctx)
@@ -397,14 +391,7 @@ func (s *Session) Close(cause error) {
 }
 
 // Over reports whether the connection has ended.
-func (s *Session) Over() bool {
-	select {
-	case <-s.over:
-		return true
-	default:
-		return false
-	}
-}
+func (s *Session) Over() bool { return isClosed(s.over) }
 
 // Wait returns when all goroutines of the session have ended. Call Close first. A server
 // over stdio must have exited as well.
@@ -432,23 +419,18 @@ func (s *Session) spawn(f func()) bool {
 // session or when stop is called.
 func (s *Session) whileOpen(ctx context.Context, f func(context.Context)) (stop func()) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	ended := make(chan struct{})
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.waited {
-		cancel()
-		return cancel
-	}
-	s.running.Go(func() {
+	started := s.spawn(func() {
+		defer cancel()
 		select {
 		case <-s.done:
-		case <-ended:
+		case <-ctx.Done():
 		}
-		cancel()
-	})
-	s.running.Go(func() {
-		defer close(ended)
+	}) && s.spawn(func() {
+		defer cancel()
 		f(ctx)
 	})
+	if !started {
+		cancel()
+	}
 	return cancel
 }

@@ -121,12 +121,8 @@ func (t *table) answerMalformed(bad *badMessageError) bool {
 // Fail makes the request with this id fail, because whatever is between us and the server has
 // dropped its answer.
 func (t *table) Fail(id int64, err error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if r := t.pending[id]; r != nil {
-		t.remove(r)
-		r.answer(nil, err)
-	}
+	made, _ := jsonrpc.MakeID(float64(id))
+	t.answer(made, nil, err)
 }
 
 // idOf returns the id of one of our requests as a number: some servers return it as a

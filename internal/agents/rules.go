@@ -68,7 +68,8 @@ const (
 	builtin   = "builtin"
 )
 
-// RulesYAML renders rules as settings, each under a comment with its origin.
+// RulesYAML renders imported rules as settings, each under a comment with its origin. They have no
+// conditions on annotations, clients, prompts or resources.
 func RulesYAML(rules []Rule) string {
 	if len(rules) == 0 {
 		return "policy:\n  rules: []\n"
@@ -98,11 +99,6 @@ func escapeControls(s string) string {
 	return b.String()
 }
 
-func (r *Rule) matchesAll() bool {
-	return r.Tool+r.Source+r.Server+r.Category+r.Command+r.Path+r.Client+r.Group+
-		r.Profile+r.Prompt+r.Resource+r.When == "" && len(r.Annotations) == 0
-}
-
 // fields returns the keys that are set, in YAML.
 func (r *Rule) fields() []string {
 	var out []string
@@ -115,16 +111,8 @@ func (r *Rule) fields() []string {
 	add("source", r.Source)
 	add("server", r.Server)
 	add("category", r.Category)
-	if len(r.Annotations) > 0 {
-		list, _ := json.Marshal(r.Annotations) // cannot fail for booleans
-		out = append(out, "annotations: "+string(list))
-	}
 	add("command", r.Command)
 	add("path", r.Path)
-	add("client", r.Client)
-	add("group", r.Group)
-	add("prompt", r.Prompt)
-	add("resource", r.Resource)
 	add("when", r.When)
 	out = append(out, "decision: "+r.Decision)
 	add("reason", r.Reason)

@@ -197,7 +197,7 @@ func (r *geminiReader) commands(g *geminiRule, decision, tool string, prefixes [
 		r.addNote(g.from, leftOut+"Gemini CLI supports * only for all servers and at the end of the name of a tool")
 		return nil
 	}
-	if rule != nil && rule.matchesAll() && tool != "*" { // it would otherwise match every call
+	if rule != nil && rule.Server+rule.Tool == "" && tool != "*" { // it would otherwise match every call
 		rule = nil
 	}
 	if rule == nil {

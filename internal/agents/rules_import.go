@@ -3,7 +3,6 @@ package agents
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -24,33 +23,28 @@ type RulePlace struct {
 }
 
 // RulePlaces returns the locations of a program's permissions in order of
-// precedence. It returns nil for an unknown program.
+// precedence, without those in unknown folders. It returns nil for an unknown program.
 func RulePlaces(program, root string, environ []string) []RulePlace {
 	env := expand.NewEnviron(environ)
-	home := env.Home()
-	folder := func(variable, name string) string {
-		if dir := env.Get(variable); filepath.IsAbs(dir) {
-			return dir
-		}
-		return filepath.Join(home, name)
-	}
+	w := folders{root: root, home: env.Home(), env: env}
+	var out []RulePlace
 	switch program {
 	case "claude":
-		return []RulePlace{{Path: system("/Library/Application Support/ClaudeCode", "/etc/claude-code") +
+		out = []RulePlace{{Path: system("/Library/Application Support/ClaudeCode", "/etc/claude-code") +
 			"/managed-settings.json"},
-			{Path: filepath.Join(root, ".claude", "settings.local.json")},
-			{Path: filepath.Join(root, ".claude", "settings.json")},
-			{Path: filepath.Join(folder("CLAUDE_CONFIG_DIR", ".claude"), "settings.json")}}
+			{Path: w.project(nil, ".claude", "settings.local.json").Path},
+			{Path: w.project(nil, ".claude", "settings.json").Path},
+			{Path: w.user(nil, w.named("CLAUDE_CONFIG_DIR", ".claude"), "settings.json").Path}}
 	case "gemini":
-		return []RulePlace{{Path: system("/Library/Application Support/GeminiCli", "/etc/gemini-cli") + "/policies",
+		out = []RulePlace{{Path: system("/Library/Application Support/GeminiCli", "/etc/gemini-cli") + "/policies",
 			Suffix: ".toml", Tier: 3},
-			{Path: filepath.Join(folder("GEMINI_CLI_HOME", ""), ".gemini", "policies"), Suffix: ".toml", Tier: 2},
-			{Path: filepath.Join(root, ".gemini", "policies"), Suffix: ".toml", Tier: 1}}
+			{Path: w.user(nil, w.named("GEMINI_CLI_HOME"), ".gemini", "policies").Path, Suffix: ".toml", Tier: 2},
+			{Path: w.project(nil, ".gemini", "policies").Path, Suffix: ".toml", Tier: 1}}
 	case "codex":
-		return []RulePlace{{Path: filepath.Join(root, ".codex", "rules"), Suffix: ".rules"},
-			{Path: filepath.Join(folder("CODEX_HOME", ".codex"), "rules"), Suffix: ".rules"}}
+		out = []RulePlace{{Path: w.project(nil, ".codex", "rules").Path, Suffix: ".rules"},
+			{Path: w.user(nil, w.named("CODEX_HOME", ".codex"), "rules").Path, Suffix: ".rules"}}
 	}
-	return nil
+	return slices.DeleteFunc(out, func(p RulePlace) bool { return p.Path == "" })
 }
 
 func system(mac, other string) string {
@@ -76,7 +70,7 @@ func ImportRules(ctx context.Context, program string, files []RuleFile, home str
 	}
 	got.Rules = slices.DeleteFunc(got.Rules, func(r Rule) bool {
 		nul := slices.ContainsFunc(slices.Concat([]string{r.Tool, r.Source, r.Server, r.Category, r.Command, r.Path,
-			r.Client, r.Group, r.Prompt, r.Resource, r.When, r.Reason}, r.Match, r.NotMatch),
+			r.When, r.Reason}, r.Match, r.NotMatch),
 			func(s string) bool { return strings.ContainsRune(s, 0) })
 		if nul {
 			got.addNote(r.From, "left out, because it contains a NUL character, which no call can contain")

@@ -282,3 +282,14 @@ func TestExportNeverLoosens(t *testing.T) {
 		t.Errorf("said: %q", notes)
 	}
 }
+
+// Without a home folder the files of the user are unknown, rather than those of the working directory.
+func TestRulePlacesAreAbsolute(t *testing.T) {
+	for _, program := range RulePrograms() {
+		for _, p := range RulePlaces(program, t.TempDir(), nil) {
+			if !filepath.IsAbs(p.Path) {
+				t.Errorf("%s: %s", program, p.Path)
+			}
+		}
+	}
+}

@@ -228,6 +228,15 @@ func (c *Config) folder(root, file string) (folder *os.Root, inside bool, err er
 	return folder, true, err
 }
 
+// ProjectRoot returns the root folder of the project. It determines the working directory.
+func (c *Config) ProjectRoot() (string, error) {
+	options, err := c.Options()
+	if err != nil {
+		return "", err
+	}
+	return settings.Root(options)
+}
+
 // UserFolder returns the folder of the user's own settings.
 func (c *Config) UserFolder() (string, error) {
 	folder := settings.UserFolder(c.Environ)

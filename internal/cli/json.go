@@ -134,7 +134,10 @@ func (f *Filter) print(ctx context.Context, text io.Writer, encoded func([]byte)
 			err = &UsageError{Err: fmt.Errorf("%s: %w", f.name, v)}
 		}
 		if cause := context.Cause(ctx); cause != nil {
-			return f.ended(cause)
+			if errors.Is(cause, memory.ErrLimit) {
+				cause = &UsageError{Err: fmt.Errorf("%s: %w", f.name, cause), Hint: "run jq itself on the JSON output"}
+			}
+			return cause
 		}
 		if err != nil {
 			return err
@@ -163,14 +166,6 @@ func next(iter gojq.Iter) any {
 		return fmt.Errorf("encoding: %w", err)
 	}
 	return line
-}
-
-// ended returns the error of an expression that was stopped.
-func (f *Filter) ended(cause error) error {
-	if errors.Is(cause, memory.ErrLimit) {
-		return &UsageError{Err: fmt.Errorf("%s: %w", f.name, cause), Hint: "run jq itself on the JSON output"}
-	}
-	return cause
 }
 
 // Limits on an expression; a large input may take more memory.

@@ -106,6 +106,13 @@ func (o *IO) PrintFiltered(data []byte) error {
 // Note writes text for the person to stderr.
 func (o *IO) Note(text string) { o.Screen.Note(text) }
 
+// NoteJSON writes a line of JSON to stderr.
+func (o *IO) NoteJSON(v any) {
+	if line, err := EncodeJSON(v); err == nil {
+		o.Note(string(line))
+	}
+}
+
 // NoteSpans writes a line of styled text to stderr. Foreign text must have
 // passed [ui.Line] or [ui.Visible].
 func (o *IO) NoteSpans(spans ...ui.Span) {
@@ -124,7 +131,7 @@ func (o *IO) live() {
 	if o.Verbose {
 		o.LogAt(slog.LevelDebug, false)
 	}
-	if o.ErrTTY && o.getenv("TERM") != "dumb" {
+	if o.ErrTTY && o.vars.Get("TERM") != "dumb" {
 		o.Screen.Live(!o.Quiet)
 	} else if o.Patience > 0 {
 		o.Screen.Slow(o.Patience, func(waiting string) { o.Notef("waiting for %s", waiting) })
@@ -203,8 +210,8 @@ func (o *IO) noteDiagnostic(d registry.Diagnostic) {
 		o.logLine(d.Severity, diagnosticText(d), d.Hint)
 	} else if !o.JSON {
 		o.NoteSpans(diagnosticSpans(d)...)
-	} else if line, err := EncodeJSON(map[string]registry.Diagnostic{"diagnostic": d}); err == nil {
-		o.Note(string(line))
+	} else {
+		o.NoteJSON(map[string]registry.Diagnostic{"diagnostic": d})
 	}
 }
 
@@ -295,7 +302,7 @@ func (o *IO) finish(ctx context.Context, err error) int {
 		return f.Exit
 	}
 	if o.JSON {
-		o.noteJSON(f)
+		o.NoteJSON(map[string]ErrorBody{"error": f})
 	} else if f.Message = o.reported.new(f.Message); f.Message != "" {
 		o.noteText(f)
 	}
@@ -327,15 +334,6 @@ func (o *IO) noteText(f ErrorBody) {
 	}
 	spans := []ui.Span{prefix, {Text: " " + Indent(ui.Visible(f.Message))}}
 	o.NoteSpans(append(spans, hintSpans(f.Hint)...)...)
-}
-
-func (o *IO) noteJSON(f ErrorBody) {
-	line, err := EncodeJSON(map[string]ErrorBody{"error": f})
-	if err != nil { // cannot happen: strings always encode
-		o.noteText(f)
-		return
-	}
-	o.Note(string(line))
 }
 
 // HoldsDiagnostics reports whether JSON results include the diagnostics, which are
@@ -373,16 +371,27 @@ func hasWord(message, name string, blanks bool) bool {
 	}
 }
 
-// PrintResult prints a result on stdout: with --json doc, else its table, with the number of rows
-// as [IO.PrintCounted] if noun is not "".
+// PrintResult prints a result on stdout: with --json doc, else its table, on a terminal with the number
+// of rows below it. noun is what a row is, such as "approval"; "" prints no number.
 func (o *IO) PrintResult(doc any, t *ui.Table, noun string) error {
 	switch {
 	case o.JSON:
 		return o.PrintJSON(doc)
-	case noun == "":
-		return o.PrintTable(t)
+	case noun != "" && len(t.Rows) == 0 && o.OutTTY:
+		o.Notef("no %ss", noun)
+	case noun != "":
+		o.Summary("%s", text.Count(len(t.Rows), noun))
 	}
-	return o.PrintCounted(t, noun)
+	return o.PrintTable(t)
+}
+
+// PrintText prints a result on stdout: with --json doc, else a text.
+func (o *IO) PrintText(doc any, text string) error {
+	if o.JSON {
+		return o.PrintJSON(doc)
+	}
+	_, err := io.WriteString(o.Out, text)
+	return err
 }
 
 // PrintTable prints a table on stdout: in columns on a terminal, else with tabs.
@@ -391,15 +400,4 @@ func (o *IO) PrintTable(t *ui.Table) error {
 		return o.Out.WriteStyled(t.Text(o.Width(), o.Color(true)))
 	}
 	return o.Out.WriteStyled(t.Tabbed(o.Color(false)))
-}
-
-// PrintCounted is PrintTable with the number of rows below it on a terminal. noun
-// is what a row is, such as "approval".
-func (o *IO) PrintCounted(t *ui.Table, noun string) error {
-	if len(t.Rows) == 0 && o.OutTTY {
-		o.Notef("no %ss", noun)
-		return nil
-	}
-	o.Summary("%s", text.Count(len(t.Rows), noun))
-	return o.PrintTable(t)
 }

@@ -132,7 +132,7 @@ func (o *IO) Page() {
 // pager returns the command line of the user's pager; "" means the default. off reports
 // whether paging is disabled.
 func (o *IO) pager() (line string, off bool) {
-	if o.noPager || o.getenv("TERM") == "dumb" {
+	if o.noPager || o.vars.Get("TERM") == "dumb" {
 		return "", true
 	}
 	for _, name := range []string{"TOOLREG_PAGER", "PAGER"} {
@@ -161,10 +161,10 @@ func (o *IO) Color(isTTY bool) bool {
 	case "never":
 		return false
 	}
-	if force := o.getenv("CLICOLOR_FORCE"); force != "" && force != "0" {
-		return o.getenv("NO_COLOR") == ""
+	if force := o.vars.Get("CLICOLOR_FORCE"); force != "" && force != "0" {
+		return o.vars.Get("NO_COLOR") == ""
 	}
-	return isTTY && o.getenv("NO_COLOR") == "" && o.getenv("TERM") != "dumb"
+	return isTTY && o.vars.Get("NO_COLOR") == "" && o.vars.Get("TERM") != "dumb"
 }
 
 const minWidth = 20
@@ -172,7 +172,7 @@ const minWidth = 20
 // Width returns the width for formatting: COLUMNS if it is set, as in other
 // programs, or else that of the terminal on stdout, or 80 if it is unknown.
 func (o *IO) Width() int {
-	if n, err := strconv.Atoi(o.getenv("COLUMNS")); err == nil && n > 0 {
+	if n, err := strconv.Atoi(o.vars.Get("COLUMNS")); err == nil && n > 0 {
 		return max(min(n, 10_000), minWidth)
 	}
 	width, _ := o.size()

@@ -143,7 +143,7 @@ func (p *Person) OpenTTY() (*ui.TTY, error) {
 		return nil, err
 	}
 	tty.Color, tty.Before = p.io.Color(true), p.io.Screen.Hold
-	tty.Editor = cmp.Or(p.io.getenv("VISUAL"), p.io.getenv("EDITOR"))
+	tty.Editor = cmp.Or(p.io.vars.Get("VISUAL"), p.io.vars.Get("EDITOR"))
 	off := false
 	if tty.Pager, off = p.io.pager(); off {
 		tty.Pager = "cat"
@@ -174,7 +174,7 @@ func (p *Person) AtKeyboard() bool {
 // fullScreen reports whether a person is at a terminal that supports
 // full-screen output.
 func (p *Person) fullScreen() bool {
-	name := p.io.getenv("TERM")
+	name := p.io.vars.Get("TERM")
 	return ui.HasFull && p.io.InTTY && p.io.OutTTY && p.io.ErrTTY &&
 		name != "" && name != "dumb" && !p.io.JSON && p.nobody() == ""
 }

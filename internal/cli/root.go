@@ -291,14 +291,12 @@ type Program struct {
 }
 
 // Complete completes the words of commands.
-func (e *Env) Complete() complete.Completer { return complete.New(completing{e}) }
+func (e *Env) Complete() complete.Completer {
+	return complete.Completer{
+		Load: e.completionSettings, Open: e.completionSession, Absolute: e.Config.Absolute}
+}
 
-// completing is a run that completes words. It implements [complete.Env].
-type completing struct{ *Env }
-
-func (e completing) Absolute(path string) string { return e.Config.Absolute(path) }
-
-func (e completing) CompletionSettings(cmd *cobra.Command) (*settings.Settings, error) {
+func (e *Env) completionSettings(cmd *cobra.Command) (*settings.Settings, error) {
 	if err := e.prepareCompletion(cmd); err != nil {
 		return nil, err
 	}
@@ -306,8 +304,8 @@ func (e completing) CompletionSettings(cmd *cobra.Command) (*settings.Settings, 
 	return set, err
 }
 
-// CompletionSession implements [complete.Env]. The session starts nothing.
-func (e completing) CompletionSession(cmd *cobra.Command) (*engine.Session, error) {
+// completionSession returns a session that starts nothing.
+func (e *Env) completionSession(cmd *cobra.Command) (*engine.Session, error) {
 	if err := e.prepareCompletion(cmd); err != nil {
 		return nil, err
 	}
@@ -316,7 +314,7 @@ func (e completing) CompletionSession(cmd *cobra.Command) (*engine.Session, erro
 }
 
 // prepareCompletion reads the global flags. Nothing is asked or printed.
-func (e completing) prepareCompletion(cmd *cobra.Command) error {
+func (e *Env) prepareCompletion(cmd *cobra.Command) error {
 	if err := e.prepare(cmd); err != nil {
 		return err
 	}

@@ -85,11 +85,11 @@ func (s *Selection) FilterFlags(e *Env, cmd *cobra.Command) {
 	f.Var(&s.Tag, "tag", "only tools with this `tag`")
 	f.BoolVar(&s.Optional, "optional", false, "only optional tools")
 	MarkRare(f, "optional")
-	complete.Flag(cmd, "source", e.Complete().Sources)
-	complete.Flag(cmd, "server", e.Complete().Servers)
-	complete.Flag(cmd, "plugin", e.Complete().Plugins)
-	complete.Flag(cmd, "category", e.Complete().Categories)
-	complete.Flag(cmd, "tag", e.Complete().Tags)
+	complete.Flag(cmd, "source", e.Complete().Sources())
+	complete.Flag(cmd, "server", e.Complete().Servers())
+	complete.Flag(cmd, "plugin", e.Complete().Plugins())
+	complete.Flag(cmd, "category", e.Complete().Categories())
+	complete.Flag(cmd, "tag", e.Complete().Tags())
 }
 
 // Apply returns the matching tools, reusing the slice.

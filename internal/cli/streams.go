@@ -115,10 +115,6 @@ func (o *IO) LogAt(level slog.Level, asJSON bool) {
 	o.Log = slog.New(slog.NewTextHandler(o.Screen, options))
 }
 
-func (o *IO) getenv(name string) string {
-	return o.vars.Get(name)
-}
-
 // ErrReaderGone is the cause of a context that ended because stdout has no reader.
 var ErrReaderGone = errors.New("the reader of stdout has closed it")
 

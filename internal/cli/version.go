@@ -41,12 +41,8 @@ func NewVersionCommand(e *Env) *cobra.Command {
 }
 
 func (e *Env) printVersion() error {
-	if e.IO.JSON {
-		return e.IO.PrintJSON(newVersionReport(e.Version))
-	}
-	_, err := fmt.Fprintf(e.IO.Out, "toolreg %s (%s %s/%s)\n",
-		e.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
-	return err
+	return e.IO.PrintText(newVersionReport(e.Version), fmt.Sprintf("toolreg %s (%s %s/%s)\n",
+		e.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH))
 }
 
 type versionReport struct {

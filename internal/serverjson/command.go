@@ -163,13 +163,7 @@ func (b *builder) bundle(p *Package) error {
 
 // variables adds the variables of the environment.
 func (b *builder) variables(p *Package) error {
-	var variables []piece
-	for _, v := range (Way{Package: p}).pieces() {
-		if v.kind == kindVariable {
-			variables = append(variables, v)
-		}
-	}
-	pairs, err := b.pairs(variables)
+	pairs, err := b.pairs(p.variables())
 	if err != nil {
 		return err
 	}
@@ -328,7 +322,7 @@ func (b *builder) containerVariable(parts []part) error {
 	if !ok || parts[0].isRef {
 		return Refuse("", "the name of a variable of its container is not fixed")
 	}
-	p := piece{name: name, kind: kindVariable, label: "variable " + name}
+	p := piece{name: name, label: "variable " + name}
 	p.isOption = true // the publisher has written at least a part of the value
 	if err := b.checkVariable(p); err != nil {
 		return err
@@ -395,11 +389,9 @@ func (w Way) Plan(given Given, o Options) (*Plan, error) {
 	if w.Remote != nil {
 		return b.Plan, b.remote(w.Remote)
 	}
-	for _, p := range w.pieces() {
-		if p.kind == kindVariable {
-			if err := b.checkVariable(p); err != nil {
-				return nil, err
-			}
+	for _, p := range w.Package.variables() {
+		if err := b.checkVariable(p); err != nil {
+			return nil, err
 		}
 	}
 	return b.Plan, b.command(w.Package)

@@ -1,7 +1,6 @@
 package serverjson
 
 import (
-	"errors"
 	"fmt"
 	"path/filepath"
 	"regexp"
@@ -374,8 +373,5 @@ func checkHeader(p piece) error {
 	}
 	return nil
 }
-
-var errNoSegment = errors.New(
-	"it must stay within one segment of a path, so it cannot be empty, . or .., nor contain / \\ ? # or %")
 
 func matches(expression, s string) bool { return regexp.MustCompile(expression).MatchString(s) }

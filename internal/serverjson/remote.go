@@ -25,12 +25,11 @@ func (b *builder) remote(t *Transport) error {
 	default:
 		return Refuse("", "its transport %s is not supported", text.Quote(t.Type))
 	}
-	var headers []piece
-	for _, p := range (Way{Remote: t}).pieces() {
+	headers := t.headers()
+	for _, p := range headers {
 		if err := checkHeader(p); err != nil {
 			return err
 		}
-		headers = append(headers, p)
 	}
 	if err := b.address(t); err != nil || len(b.Missing) > 0 {
 		return err
@@ -95,7 +94,8 @@ func (b *builder) address(t *Transport) error {
 			}
 		case "path":
 			if value == "" || value == "." || value == ".." || strings.ContainsAny(value, "/\\?#%") {
-				return &ValueError{s.text, errNoSegment.Error()}
+				return &ValueError{s.text,
+					"it must stay within one segment of a path, so it cannot be empty, . or .., nor contain / \\ ? # or %"}
 			}
 			value = url.PathEscape(value)
 		default:

@@ -217,38 +217,34 @@ type Input struct {
 	Value
 }
 
-// The kinds of inputs.
-const (
-	kindVariable = "variable"
-	kindHeader   = "header"
-	kindArgument = "argument"
-)
-
 // piece is one value of a command line, of the environment or of a request.
 type piece struct {
 	name  string // of the input that is the value
-	kind  string
 	label string // what messages call it
 	value Value
-	arg   *Argument // of kindArgument
+	arg   *Argument // nil for a variable or a header
 
 	isOption bool // of docker or podman
 }
 
 func (w Way) pieces() []piece {
-	var out []piece
-	pairs := func(list []KeyValue, kind string) {
-		for _, v := range list {
-			out = append(out, piece{name: v.Name, kind: kind, label: kind + " " + v.Name, value: v.Value})
-		}
-	}
 	if w.Remote != nil {
-		pairs(w.Remote.Headers, kindHeader)
-		return out
+		return w.Remote.headers()
 	}
-	out = append(out, w.Package.options()...)
-	out = append(out, argumentPieces(w.Package.PackageArguments, "argument")...)
-	pairs(w.Package.Variables, kindVariable)
+	return slices.Concat(w.Package.options(),
+		argumentPieces(w.Package.PackageArguments, "argument"), w.Package.variables())
+}
+
+func (t *Transport) headers() []piece { return pairPieces(t.Headers, "header") }
+
+// variables returns the variables of the environment.
+func (p *Package) variables() []piece { return pairPieces(p.Variables, "variable") }
+
+func pairPieces(list []KeyValue, label string) []piece {
+	out := make([]piece, len(list))
+	for i, v := range list {
+		out[i] = piece{name: v.Name, label: label + " " + v.Name, value: v.Value}
+	}
 	return out
 }
 
@@ -265,7 +261,7 @@ func argumentPieces(list []Argument, label string) []piece {
 	out := make([]piece, len(list))
 	for i := range list {
 		a := &list[i]
-		p := piece{name: a.Name, kind: kindArgument, value: a.Value, arg: a}
+		p := piece{name: a.Name, value: a.Value, arg: a}
 		if a.Type != "named" {
 			p.name = cmp.Or(a.ValueHint, fmt.Sprintf("argument%d", i+1))
 		}

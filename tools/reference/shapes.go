@@ -19,7 +19,7 @@ func (s *source) shapes() []string {
 	var found []string
 	s.calls(func(p *packages.Package, name string, call *ast.CallExpr) {
 		switch name {
-		case "cli.PrintJSON", "cli.PrintLine", "cli.EncodeJSON":
+		case "cli.PrintJSON", "cli.PrintLine", "cli.EncodeJSON", "cli.NoteJSON", "cli.Report", "cli.PrintResult", "cli.PrintText":
 		default:
 			return
 		}

@@ -111,11 +111,9 @@ func completeIDs(e *cli.Env, o *options) cobra.CompletionFunc {
 		if err != nil {
 			return nil
 		}
-		var out []cobra.Completion
-		for _, x := range found {
-			out = append(out, cobra.CompletionWithDesc(x.ID, strings.TrimSpace(string(x.Kind)+" "+x.Value)))
-		}
-		return out
+		return complete.List(found, func(x policy.Approval) (string, string) {
+			return x.ID, strings.TrimSpace(string(x.Kind) + " " + x.Value)
+		})
 	})
 }
 
@@ -227,11 +225,7 @@ func completeQuestions(e *cli.Env) cobra.CompletionFunc {
 		if err != nil {
 			return nil
 		}
-		var out []cobra.Completion
-		for _, q := range list {
-			out = append(out, cobra.CompletionWithDesc(q.ID, q.Tool))
-		}
-		return out
+		return complete.List(list, func(q engine.KeptQuestion) (string, string) { return q.ID, q.Tool })
 	})
 }
 

@@ -74,7 +74,7 @@ func (o *auditOptions) filterFlags(e *cli.Env, cmd *cobra.Command) {
 	f.StringVar(&o.tool, "tool", "", "only tools of this name (`glob`)")
 	f.StringVar(&o.client, "client", "", "only calls of clients of serve whose tokens have this name (`glob`)")
 	complete.Flag(cmd, "since", complete.Words("1h", "24h", "7d", "30d"))
-	complete.Flag(cmd, "tool", e.Complete().Tools)
+	complete.Flag(cmd, "tool", e.Complete().Tools())
 }
 
 func (o *auditOptions) filter(now time.Time) (func(*audit.Entry) bool, error) {
@@ -204,10 +204,7 @@ func (p *printer) current() error {
 
 func (p *printer) print(entries []audit.Entry) error {
 	e := p.env
-	if e.IO.JSON && !p.follow {
-		return e.IO.PrintJSON(map[string][]audit.Entry{"entries": cli.OrEmpty(entries)})
-	}
-	if e.IO.JSON {
+	if e.IO.JSON && p.follow {
 		for i := range entries {
 			if err := e.IO.PrintLine(entries[i]); err != nil {
 				return err
@@ -236,7 +233,7 @@ func (p *printer) print(entries []audit.Entry) error {
 		_, err := io.WriteString(e.IO.Out, followed(t.Rows))
 		return err
 	}
-	return e.IO.PrintCounted(&t, "call")
+	return e.IO.PrintResult(map[string][]audit.Entry{"entries": cli.OrEmpty(entries)}, &t, "call")
 }
 
 // followed formats rows that are printed one by one. It uses fixed column widths,

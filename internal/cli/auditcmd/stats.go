@@ -108,9 +108,6 @@ func (o *statsOptions) scan(ctx context.Context, e *cli.Env,
 }
 
 func printStats(ios *cli.IO, counts []audit.Count) error {
-	if ios.JSON {
-		return ios.PrintJSON(map[string][]audit.Count{"stats": counts})
-	}
 	most, calls := 0, 0
 	for _, c := range counts {
 		most = max(most, c.Calls)
@@ -118,9 +115,9 @@ func printStats(ios *cli.IO, counts []audit.Count) error {
 	}
 	if ios.OutTTY && len(counts) == 0 {
 		ios.Notef("no calls")
-		return nil
+	} else {
+		ios.Summary("%s", text.Count(calls, "call"))
 	}
-	ios.Summary("%s", text.Count(calls, "call"))
 	t := ui.Table{Header: []string{"NAME", "SOURCE", "CALLS", "OK",
 		"ERRORS", "REFUSED", "TOTAL", "AVG", "P50", "P95", "LAST"}}
 	saved := slices.ContainsFunc(counts, func(c audit.Count) bool { return c.SavedTokens > 0 })
@@ -150,7 +147,7 @@ func printStats(ios *cli.IO, counts []audit.Count) error {
 		t.Add(row...)
 	}
 	t.Spare = []string{"SOURCE", "TOTAL", "P50", "LAST", "P95", "REFUSED", "AVG"}
-	return ios.PrintTable(&t)
+	return ios.PrintResult(map[string][]audit.Count{"stats": counts}, &t, "")
 }
 
 // milliseconds formats a duration: with a unit on a terminal, as a number in a pipe.
@@ -210,13 +207,12 @@ func Charts(ctx context.Context, e *cli.Env, set *settings.Settings, since strin
 	if err != nil {
 		return nil, err
 	}
-	var b bytes.Buffer
-	err = page.WriteCharts(&b, charts.page(e.Version, o.selection(set.ProjectRoot)))
-	return b.Bytes(), err
+	return charts.page(e, set, o)
 }
 
-func (c *charts) page(version, selection string) *page.Charts {
-	p := &page.Charts{Title: "Calls of tools", Version: version, Made: time.Now(), Selection: selection}
+func (c *charts) page(e *cli.Env, set *settings.Settings, o *statsOptions) ([]byte, error) {
+	p := &page.Charts{Title: "Calls of tools", Version: e.Version,
+		Made: time.Now(), Selection: o.selection(set.ProjectRoot)}
 	total := c.timeline.Total()
 	p.All = calls(&total)
 	for _, period := range c.timeline.Periods(maxPeriods, time.Local) {
@@ -230,16 +226,18 @@ func (c *charts) page(version, selection string) *page.Charts {
 		}
 		p.Tables = append(p.Tables, t)
 	}
-	return p
+	var b bytes.Buffer
+	err := page.WriteCharts(&b, p)
+	return b.Bytes(), err
 }
 
 func (c *charts) writePage(e *cli.Env, set *settings.Settings, o *statsOptions) error {
-	var b bytes.Buffer
-	if err := page.WriteCharts(&b, c.page(e.Version, o.selection(set.ProjectRoot))); err != nil {
+	html, err := c.page(e, set, o)
+	if err != nil {
 		return err
 	}
 	total := c.timeline.Total()
-	if err := e.Config.WriteFile(set.ProjectRoot, o.html, b.Bytes()); err != nil {
+	if err := e.Config.WriteFile(set.ProjectRoot, o.html, html); err != nil {
 		return &cli.UsageError{Err: fmt.Errorf("--html: %w", err), Hint: "name a file that can be written"}
 	}
 	e.IO.Notef("%s written to %s", text.Count(total.Calls+total.Refused, "call"), o.html)

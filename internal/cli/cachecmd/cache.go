@@ -103,12 +103,8 @@ func runList(ctx context.Context, e *cli.Env) error {
 }
 
 func printKept(ios *cli.IO, rows []kept) error {
-	if ios.JSON {
-		return ios.PrintJSON(map[string][]kept{"cached": rows})
-	}
 	if len(rows) == 0 {
 		ios.Notef("nothing is cached")
-		return nil
 	}
 	t := ui.Table{Header: []string{"KIND", "SOURCE", "FILES", "BYTES", "STORED"}}
 	for _, r := range rows {
@@ -118,7 +114,7 @@ func printKept(ios *cli.IO, rows []kept) error {
 		}
 		t.Add(r.Kind, r.Source, strconv.Itoa(r.Files), strconv.FormatInt(r.Bytes, 10), stored)
 	}
-	return ios.PrintTable(&t)
+	return ios.PrintResult(map[string][]kept{"cached": rows}, &t, "")
 }
 
 // cleared has the number of removed files of each kind.

@@ -57,7 +57,7 @@ Exit codes: 0, 2, 3 (no such tool), 4 (invalid params), 5 (denied),
   toolreg call github__create_issue --params-file issue.json --yes
   toolreg call --format anthropic < response.json
   toolreg call --batch --parallel 4 < calls.jsonl`,
-		ValidArgsFunction: complete.Args(e.Complete().Tools, e.Complete().Params),
+		ValidArgsFunction: complete.Args(e.Complete().Tools(), e.Complete().Params()),
 		Args: func(cmd *cobra.Command, argv []string) error {
 			if o.stdin.isSet() {
 				return o.stdin.checkFlags(cmd, argv)
@@ -184,7 +184,7 @@ func call(ctx context.Context, e *cli.Env, s *engine.Session, o *options, name s
 	err = e.IO.Unread(err, &o.ParamsOptions, argv)
 	hide()
 	if left != nil && err == nil {
-		return printLeft(e, left)
+		return e.IO.PrintText(leftCall{left.ID, left.Tool}, left.ID+"\n")
 	}
 	if line != "" {
 		defer e.IO.Note("To repeat this call:\n  " + line + "\n") // below the result
@@ -207,14 +207,6 @@ func call(ctx context.Context, e *cli.Env, s *engine.Session, o *options, name s
 type leftCall struct {
 	Task string `json:"task"` // id for toolreg tasks
 	Tool string `json:"tool"`
-}
-
-func printLeft(e *cli.Env, task *engine.Task) error {
-	if e.IO.JSON {
-		return e.IO.PrintJSON(leftCall{task.ID, task.Tool})
-	}
-	_, err := fmt.Fprintln(e.IO.Results(), task.ID)
-	return err
 }
 
 // Print prints the result of a call that was made earlier, and returns what [exec.ResultError]

@@ -17,6 +17,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/builtin"
 	"github.com/toolreg/toolreg/internal/engine"
+	"github.com/toolreg/toolreg/internal/engine/sources"
 	"github.com/toolreg/toolreg/internal/provider"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
@@ -64,25 +65,18 @@ func Dirs(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellComp
 	return nil, cobra.ShellCompDirectiveFilterDirs
 }
 
-// Env is the run of the program that completes. The methods that return settings and a
-// session read the global flags of the command line to complete.
-type Env interface {
-	CompletionSettings(cmd *cobra.Command) (*settings.Settings, error)
-	CompletionSession(cmd *cobra.Command) (*engine.Session, error)
-	Absolute(path string) string // of a path of the command line
+// Completer completes what depends on the settings. Load and Open read the global flags of the
+// command line to complete.
+type Completer struct {
+	Load     func(*cobra.Command) (*settings.Settings, error)
+	Open     func(*cobra.Command) (*engine.Session, error)
+	Absolute func(path string) string // of a path of the command line
 }
-
-// Completer completes what depends on the settings. Its methods that return
-// completions are of type [cobra.CompletionFunc] or make one.
-type Completer struct{ env Env }
-
-// New returns the Completer of a run.
-func New(e Env) Completer { return Completer{e} }
 
 // Settings makes a completion of values in the settings.
 func (c Completer) Settings(list func(context.Context, *settings.Settings) []cobra.Completion) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		set, err := c.env.CompletionSettings(cmd)
+		set, err := c.Load(cmd)
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
@@ -95,7 +89,7 @@ func (c Completer) Settings(list func(context.Context, *settings.Settings) []cob
 func (c Completer) Session(list func(ctx context.Context, s *engine.Session,
 	argv []string, word string) []cobra.Completion) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, argv []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		s, err := c.env.CompletionSession(cmd)
+		s, err := c.Open(cmd)
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
@@ -131,10 +125,18 @@ func visible(r rune) rune {
 	return r
 }
 
+// List completes words that describe gives with a description, "" for none.
+func List[T any](from []T, describe func(T) (word, description string)) []cobra.Completion {
+	out := make([]cobra.Completion, len(from))
+	for i, x := range from {
+		out[i] = cobra.CompletionWithDesc(describe(x))
+	}
+	return out
+}
+
 // SettingKeys completes the names of settings and of their groups, and the
 // servers among them.
-func (c Completer) SettingKeys(cmd *cobra.Command, argv []string,
-	word string) ([]cobra.Completion, cobra.ShellCompDirective) {
+func (c Completer) SettingKeys() cobra.CompletionFunc {
 	return c.Settings(func(_ context.Context, set *settings.Settings) []cobra.Completion {
 		var out []cobra.Completion
 		for _, r := range table.NewIndex().Rows {
@@ -149,16 +151,13 @@ func (c Completer) SettingKeys(cmd *cobra.Command, argv []string,
 			out = append(out, cobra.CompletionWithDesc("openapi."+set.APIs[i].Name, set.APIs[i].Origin.String()))
 		}
 		return out
-	})(cmd, argv, word)
+	})
 }
 
 // Formats completes the formats of declarations.
 func Formats(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	var out []cobra.Completion
-	for _, f := range provider.Formats() {
-		out = append(out, cobra.CompletionWithDesc(f.Name, f.Summary))
-	}
-	return out, cobra.ShellCompDirectiveNoFileComp
+	return List(provider.Formats(), func(f provider.Format) (string, string) { return f.Name, f.Summary }),
+		cobra.ShellCompDirectiveNoFileComp
 }
 
 func (c Completer) registry(list func(*registry.Registry) []cobra.Completion) cobra.CompletionFunc {
@@ -172,74 +171,59 @@ func (c Completer) registry(list func(*registry.Registry) []cobra.Completion) co
 }
 
 // Tools completes names of tools.
-func (c Completer) Tools(cmd *cobra.Command, argv []string,
-	word string) ([]cobra.Completion, cobra.ShellCompDirective) {
+func (c Completer) Tools() cobra.CompletionFunc {
 	return c.registry(func(reg *registry.Registry) []cobra.Completion {
-		var out []cobra.Completion
-		for _, t := range reg.Tools() {
-			out = append(out, cobra.CompletionWithDesc(t.Name, cmp.Or(summary(t.Description), t.DisplayName)))
-		}
-		return out
-	})(cmd, argv, word)
+		return List(reg.Tools(), func(t *registry.Tool) (string, string) {
+			return t.Name, cmp.Or(summary(t.Description), t.DisplayName)
+		})
+	})
 }
 
 // Servers completes names of MCP servers, including disabled ones.
-func (c Completer) Servers(cmd *cobra.Command, argv []string,
-	word string) ([]cobra.Completion, cobra.ShellCompDirective) {
+func (c Completer) Servers() cobra.CompletionFunc {
 	return c.Settings(func(_ context.Context, set *settings.Settings) []cobra.Completion {
-		var out []cobra.Completion
-		for _, s := range set.Entries() {
-			out = append(out, cobra.CompletionWithDesc(s.Name, cmp.Or(s.Description, s.Origin.String())))
-		}
-		return out
-	})(cmd, argv, word)
+		return List(set.Entries(), func(s settings.Server) (string, string) {
+			return s.Name, cmp.Or(s.Description, s.Origin.String())
+		})
+	})
 }
 
 // Plugins completes ids of plugins, including those that are not in use.
-func (c Completer) Plugins(cmd *cobra.Command, argv []string,
-	word string) ([]cobra.Completion, cobra.ShellCompDirective) {
+func (c Completer) Plugins() cobra.CompletionFunc {
 	return c.Session(func(_ context.Context, s *engine.Session, _ []string, _ string) []cobra.Completion {
-		var out []cobra.Completion
-		for _, p := range s.Plugins.Found {
-			out = append(out, cobra.CompletionWithDesc(p.ID, p.Description))
-		}
-		return out
-	})(cmd, argv, word)
+		return List(s.Plugins.Found, func(p sources.Plugin) (string, string) { return p.ID, p.Description })
+	})
 }
 
 // Sources completes names of sources.
-func (c Completer) Sources(cmd *cobra.Command, argv []string,
-	word string) ([]cobra.Completion, cobra.ShellCompDirective) {
+func (c Completer) Sources() cobra.CompletionFunc {
 	return c.registry(func(reg *registry.Registry) []cobra.Completion {
-		var out []cobra.Completion
-		for _, r := range reg.Reports() {
-			out = append(out, cobra.CompletionWithDesc(r.Name, "tools: "+strconv.Itoa(r.Tools)))
-		}
-		return out
-	})(cmd, argv, word)
+		return List(reg.Reports(), func(r registry.SourceReport) (string, string) {
+			return r.Name, "tools: " + strconv.Itoa(r.Tools)
+		})
+	})
 }
 
 // Categories completes the standard categories and others that tools use.
-func (c Completer) Categories(cmd *cobra.Command, argv []string,
-	word string) ([]cobra.Completion, cobra.ShellCompDirective) {
+func (c Completer) Categories() cobra.CompletionFunc {
 	return c.registry(func(reg *registry.Registry) []cobra.Completion {
 		out := []cobra.Completion{"read", "write", "command", "network", "other"}
 		for _, t := range reg.Tools() {
 			out = append(out, string(t.Category))
 		}
 		return distinct(out)
-	})(cmd, argv, word)
+	})
 }
 
 // Tags completes the tags that tools have.
-func (c Completer) Tags(cmd *cobra.Command, argv []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
+func (c Completer) Tags() cobra.CompletionFunc {
 	return c.registry(func(reg *registry.Registry) []cobra.Completion {
 		var out []cobra.Completion
 		for _, t := range reg.Tools() {
 			out = append(out, t.Tags...)
 		}
 		return distinct(out)
-	})(cmd, argv, word)
+	})
 }
 
 // distinct removes empty and duplicate words.

@@ -16,15 +16,14 @@ import (
 
 // Params completes arguments k=v by the schema of the tool in the first
 // argument: keys, values, and files after "@".
-func (c Completer) Params(cmd *cobra.Command, argv []string,
-	word string) ([]cobra.Completion, cobra.ShellCompDirective) {
+func (c Completer) Params() cobra.CompletionFunc {
 	return c.Session(func(ctx context.Context, s *engine.Session, argv []string, word string) []cobra.Completion {
 		found, err := s.Tools.Find(ctx, argv[0], engine.Query{})
 		if err != nil {
 			return nil
 		}
 		return c.Arguments(args.Describe(&found.Tool.Definition), argv[1:], word)
-	})(cmd, argv, word)
+	})
 }
 
 // Arguments completes an argument k=v; given are the arguments before it.
@@ -117,7 +116,7 @@ const maxListed = 5000
 // part of the word before the path.
 func (c Completer) completeFiles(prefix, typed string) []cobra.Completion {
 	dir, base := path.Split(typed)
-	f, err := os.Open(c.env.Absolute(cmp.Or(dir, ".")))
+	f, err := os.Open(c.Absolute(cmp.Or(dir, ".")))
 	if err != nil {
 		return nil
 	}

@@ -40,7 +40,7 @@ Exit codes: 0, 2, 3 (no such server), 8 (a server that is named failed or, with
 --strict, any source failed or has a tool that cannot be called).`,
 		Example: `  toolreg discover
   toolreg discover github --refresh --json`,
-		ValidArgsFunction: complete.Args(e.Complete().Servers),
+		ValidArgsFunction: complete.Args(e.Complete().Servers()),
 		RunE:              func(cmd *cobra.Command, argv []string) error { return run(cmd.Context(), e, o, argv) },
 	}
 	cmd.Flags().BoolVar(&o.Strict, "strict", false,
@@ -108,9 +108,6 @@ type document struct {
 
 func printReports(ios *cli.IO, reg *registry.Registry, reports []engine.SourceReport,
 	diags []registry.Diagnostic) error {
-	if ios.JSON {
-		return ios.PrintJSON(document{reports, reg.Len(), cli.OrEmpty(diags)})
-	}
 	t := ui.Aged{
 		Table: ui.Table{Header: []string{"SOURCE", "STATE", "TOOLS", "TIME", "ERROR"}, Whole: []string{"ERROR"}},
 	}
@@ -132,5 +129,5 @@ func printReports(ios *cli.IO, reg *registry.Registry, reports []engine.SourceRe
 			strconv.Itoa(r.Tools), elapsed, cli.WithoutSource(r.Error, r.Name))
 	}
 	ios.Summary("%s from %s", text.Count(reg.Len(), "tool"), cli.WithFailed(len(reports), "source", failed))
-	return ios.PrintTable(t.For(ios.OutTTY))
+	return ios.PrintResult(document{reports, reg.Len(), cli.OrEmpty(diags)}, t.For(ios.OutTTY), "")
 }

@@ -170,22 +170,11 @@ func (x *examination) offer(ctx context.Context) (ran bool, err error) {
 // untrusted and must not be taken for flags.
 func (x *examination) fixFor(set *settings.Settings, source string) fix {
 	name, ok := registry.ServerOf(source)
-	if entry := set.Entry(name); !ok || entry == nil || !x.isOurs(entry.Origin) {
+	ours, _ := settingsfile.Paths(x.env, "") // not those of other programs
+	if entry := set.Entry(name); !ok || entry == nil || !slices.Contains(ours, entry.Origin.Name) {
 		return nil
 	}
 	return fix{{"servers", "disable", "--", name}}
-}
-
-// isOurs reports whether a value is in a file that toolreg's commands can change, not in
-// a file of another program.
-func (x *examination) isOurs(o settings.Origin) bool {
-	for _, scope := range []string{"user", "project"} {
-		if file, err := settingsfile.Path(x.env, scope); err == nil && file == o.Name {
-			return true
-		}
-	}
-	return slices.ContainsFunc(x.env.Config.Globals.Files,
-		func(f string) bool { return !x.env.Config.IsPiped(f) && x.env.Config.Absolute(f) == o.Name })
 }
 
 // fixFile returns the fix that edits a file with mistakes; nil if file is not the path of

@@ -7,7 +7,6 @@ import (
 	"embed"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -161,14 +160,12 @@ func run(ctx context.Context, e *cli.Env, name string) error {
 			d.Next = append(d.Next, command)
 		}
 	}
-	if e.IO.JSON {
-		return e.IO.PrintJSON(d)
-	}
-	if w.file != "" && !w.copies {
-		d.Found = nil // they matter only to the others
-	}
 	note, how := e.Config.GeminiSettings(s)
-	return printDocument(e.IO, d, note, how)
+	shown := d
+	if w.file != "" && !w.copies {
+		shown.Found = nil // they matter only to the others
+	}
+	return e.IO.PrintText(d, documentText(shown, note, how))
 }
 
 func choose(ctx context.Context, person *cli.Person, name string) (way, error) {
@@ -303,7 +300,7 @@ func programsOf(found []imports.Found) []string {
 	return out
 }
 
-func printDocument(ios *cli.IO, d initDocument, note, how string) error {
+func documentText(d initDocument, note, how string) string {
 	var b strings.Builder
 	if d.Created != "" {
 		fmt.Fprintf(&b, "created %s\n", ui.Line(d.Created))
@@ -322,6 +319,5 @@ func printDocument(ios *cli.IO, d initDocument, note, how string) error {
 		fmt.Fprintf(&b, "%s: %s\n", ui.Line(note), ui.Line(how))
 	}
 	b.WriteString("next:\n  " + strings.Join(d.Next, "\n  ") + "\n")
-	_, err := io.WriteString(ios.Out, b.String())
-	return err
+	return b.String()
 }

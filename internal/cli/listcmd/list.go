@@ -51,7 +51,7 @@ failed, or with --strict any source).`,
   toolreg list 'github__*'
   toolreg list --html tools.html`,
 		Args:              cli.ArgsBetween(0, 1, "at most one tool"),
-		ValidArgsFunction: complete.Arg(e.Complete().Tools),
+		ValidArgsFunction: complete.Arg(e.Complete().Tools()),
 		RunE: func(cmd *cobra.Command, argv []string) error {
 			if (o.versions || o.examples) && len(argv) == 0 {
 				return cli.Usage("--versions and --examples need a tool", "toolreg list TOOL --versions")

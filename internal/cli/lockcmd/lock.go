@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -62,7 +61,7 @@ Exit codes: 0, 2 (no lock file to check), 3 (no such tool), 8 (a source failed),
   toolreg lock --user
   toolreg lock --check
   toolreg --locked call github__create_issue < params.json`,
-		ValidArgsFunction: complete.Args(e.Complete().Tools),
+		ValidArgsFunction: complete.Args(e.Complete().Tools()),
 		RunE:              func(cmd *cobra.Command, argv []string) error { return run(cmd.Context(), e, o, argv) },
 	}
 	cmd.Flags().BoolVar(&o.all, "all", false, "pin the tools of servers in your own settings too")
@@ -287,9 +286,6 @@ func skipUserServers(ios *cli.IO, set *settings.Settings, was *lock.File) {
 }
 
 func (o *options) printDocument(ios *cli.IO, doc lockDocument) error {
-	if ios.JSON {
-		return ios.PrintJSON(doc)
-	}
 	var b strings.Builder
 	for _, c := range doc.Changes {
 		b.WriteString(cli.LockChange(c, o.check))
@@ -320,6 +316,5 @@ func (o *options) printDocument(ios *cli.IO, doc lockDocument) error {
 		fmt.Fprintf(&b, "; %s not compared", text.Count(not, "tool"))
 	}
 	b.WriteByte('\n')
-	_, err := io.WriteString(ios.Out, b.String())
-	return err
+	return ios.PrintText(doc, b.String())
 }

@@ -23,7 +23,6 @@ import (
 	"github.com/toolreg/toolreg/internal/discover"
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/process"
-	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/text"
 	"github.com/toolreg/toolreg/internal/trust"
 )
@@ -65,7 +64,7 @@ Exit codes: 0, 1 (it cannot be written), 2, 5 (you said no).`,
 				return runNew(cmd.Context(), e, o, argv[0])
 			}
 			if cmd.Flags().Changed("lang") {
-				return &cli.UsageError{Err: errors.New("--lang is for an example; a script has its own language")}
+				return cli.Usage("--lang is for an example; a script has its own language", "")
 			}
 			return runNewScript(cmd.Context(), e, o, argv[0], argv[1])
 		},
@@ -99,17 +98,13 @@ func (o *newOptions) checkArgs(name string) error {
 		return cli.Usage(fmt.Sprintf("unknown language %q", o.lang),
 			"one of "+strings.Join(scaffoldLanguages(), ", "))
 	case o.user && o.dir != "":
-		return &cli.UsageError{Err: errors.New("--user and --dir cannot be used together")}
+		return cli.Usage("--user and --dir cannot be used together", "")
 	}
 	return nil
 }
 
 func runNew(ctx context.Context, e *cli.Env, o *newOptions, name string) error {
-	s, err := e.Config.Settings(ctx)
-	if err != nil {
-		return err
-	}
-	folder, err := newPluginDir(e.Config, s, o)
+	folder, err := newPluginDir(ctx, e.Config, o)
 	if err != nil {
 		return err
 	}
@@ -136,33 +131,40 @@ func printNew(ios *cli.IO, p newPlugin, next string) error {
 
 // pluginsFolder is where a new plugin's folder goes.
 type pluginsFolder struct {
-	path string
-	root string // nothing is written outside it
-	next string // what to do before the tool can be called
+	path    string
+	root    string // nothing is written outside it
+	next    string // what to do before the tool can be called
+	project string // the project's root
 }
 
-func newPluginDir(config *cli.Config, s *settings.Settings, o *newOptions) (pluginsFolder, error) {
-	var dir, next string
+func newPluginDir(ctx context.Context, config *cli.Config, o *newOptions) (f pluginsFolder, err error) {
+	s, err := config.Settings(ctx)
+	if err != nil {
+		return f, err
+	}
+	f.project = s.ProjectRoot
 	switch {
 	case o.user:
 		if err := config.RefuseInside("writing your own plugins"); err != nil {
-			return pluginsFolder{}, err
+			return f, err
 		}
 		user, err := config.UserFolder()
 		if err != nil {
-			return pluginsFolder{}, err
+			return f, err
 		}
-		dir, next = filepath.Join(user, "plugins"), "next:\n"
+		f.path, f.next = filepath.Join(user, "plugins"), "next:\n"
 	case o.dir != "":
-		dir, next = config.Absolute(o.dir), "next: name the folder in plugins.paths, then\n"
+		f.path, f.next = config.Absolute(o.dir), "next: name the folder in plugins.paths, then\n"
 	default:
-		return pluginsFolder{filepath.Join(s.ProjectRoot, ".toolreg", "plugins"),
-			s.ProjectRoot, "next:\n  toolreg trust grant\n"}, nil
+		f.path, f.root = filepath.Join(f.project, ".toolreg", "plugins"), f.project
+		f.next = "next:\n  toolreg trust grant\n"
+		return f, nil
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return pluginsFolder{}, fmt.Errorf("creating %s: %w", dir, text.Cause(err))
+	if err := os.MkdirAll(f.path, 0o755); err != nil {
+		return f, fmt.Errorf("creating %s: %w", f.path, text.Cause(err))
 	}
-	return pluginsFolder{dir, dir, next}, nil
+	f.root = f.path
+	return f, nil
 }
 
 // toolPrefix converts the name of a plugin to a prefix that every provider accepts in
@@ -221,11 +223,7 @@ func writeTemplate(from string, folder *os.Root, to string, names *strings.Repla
 }
 
 func runNewScript(ctx context.Context, e *cli.Env, o *newOptions, name, script string) error {
-	s, err := e.Config.Settings(ctx)
-	if err != nil {
-		return err
-	}
-	folder, err := newPluginDir(e.Config, s, o)
+	folder, err := newPluginDir(ctx, e.Config, o)
 	if err != nil {
 		return err
 	}
@@ -235,17 +233,17 @@ func runNewScript(ctx context.Context, e *cli.Env, o *newOptions, name, script s
 		return err
 	}
 	dir := filepath.Join(folder.path, name)
-	shared := trust.Within(trust.Real(folder.path), trust.Real(s.ProjectRoot)) // the plugin is part of the project
-	if shared && !trust.Within(trust.Real(script), trust.Real(s.ProjectRoot)) {
+	shared := trust.Within(trust.Real(folder.path), trust.Real(folder.project)) // the plugin is part of the project
+	if shared && !trust.Within(trust.Real(script), trust.Real(folder.project)) {
 		return cli.Usage(fmt.Sprintf("%s is outside the project", script),
 			"copy it into the project, or use --user, which makes a plugin of your own")
 	}
-	help := helpOf(ctx, append(argv, script), s.ProjectRoot, e.Config.Environ)
+	help := helpOf(ctx, append(argv, script), folder.project, e.Config.Environ)
 	word := script
 	if shared {
 		from := dir
 		if len(argv) > 0 { // the interpreter looks it up where it runs
-			from = s.ProjectRoot
+			from = folder.project
 		}
 		if word, err = filepath.Rel(from, script); err != nil {
 			return err

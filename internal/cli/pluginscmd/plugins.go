@@ -92,19 +92,17 @@ func run(ctx context.Context, e *cli.Env) error {
 		return d.Code == "source_failed" || !strings.HasPrefix(d.Source, registry.PluginPrefix)
 	}))
 	states := pluginStates(s.Plugins.Found, reg)
-	if e.IO.JSON {
-		return e.IO.PrintJSON(map[string][]pluginState{"plugins": states})
-	}
 	if len(states) == 0 {
 		e.IO.Notef("no plugins; toolreg plugins new NAME creates one")
-		return nil
+	} else {
+		e.IO.Summary("%s", text.Count(len(states), "plugin"))
 	}
 	t := ui.Table{Header: []string{"ID", "STATE", "VERSION", "TOOLS", "PATH", "REASON"},
 		Whole: []string{"REASON", "PATH"}}
 	for _, s := range states {
 		t.Add(s.ID, s.State, s.Version, strconv.Itoa(len(s.Tools)), s.Path, s.Reason)
 	}
-	return e.IO.PrintCounted(&t, "plugin")
+	return e.IO.PrintResult(map[string][]pluginState{"plugins": states}, &t, "")
 }
 
 // pluginStates returns the state of each plugin. It matches reports to plugins by their

@@ -20,6 +20,7 @@ import (
 	"github.com/toolreg/toolreg/internal/builtin"
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/cli/complete"
+	"github.com/toolreg/toolreg/internal/expand"
 	"github.com/toolreg/toolreg/internal/policy"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/document"
@@ -123,14 +124,10 @@ type imported struct {
 // result prints a text, and notes about what it does not express on stderr, or doc as
 // JSON.
 func result(ios *cli.IO, text string, doc any, notes []string) error {
-	if ios.JSON {
-		return ios.PrintJSON(doc)
-	}
 	for _, line := range notes {
 		ios.Notef("%s", line)
 	}
-	_, err := io.WriteString(ios.Out, text)
-	return err
+	return ios.PrintText(doc, text)
 }
 
 // rulesOf returns the rules of the settings in order of precedence. They name built-in tools by their own
@@ -184,7 +181,7 @@ func runImport(ctx context.Context, e *cli.Env, program string, names []string) 
 	if err != nil {
 		return err
 	}
-	found, err := agents.ImportRules(ctx, program, files, e.Config.Getenv("HOME"))
+	found, err := agents.ImportRules(ctx, program, files, expand.NewEnviron(e.Config.Environ).Home())
 	if err != nil {
 		return err
 	}
@@ -201,18 +198,13 @@ func readRuleFiles(e *cli.Env, program string, names []string) ([]agents.RuleFil
 		data, err := io.ReadAll(io.LimitReader(e.IO.In, document.MaxFile+1))
 		return []agents.RuleFile{{Path: "stdin", Data: data}}, err
 	}
-	options, err := e.Config.Options()
+	root, err := e.Config.ProjectRoot() // also determines the working directory
 	if err != nil {
 		return nil, err
 	}
 	if len(names) == 1 {
-		path := e.Config.Absolute(names[0])
-		f, err := readFile(path)
+		f, err := readFile(e.Config.Absolute(names[0]))
 		return []agents.RuleFile{f}, err
-	}
-	root, err := settings.Root(options)
-	if err != nil {
-		return nil, err
 	}
 	var files []agents.RuleFile
 	for _, place := range agents.RulePlaces(program, root, e.Config.Environ) {

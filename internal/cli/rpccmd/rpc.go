@@ -63,7 +63,7 @@ Exit codes: 0, 1, 2, 143.`,
 
 func (o *options) printSchema(e *cli.Env) error {
 	if o.schema && o.typescript {
-		return &cli.UsageError{Err: errors.New("--schema and --typescript cannot be used together")}
+		return cli.Usage("--schema and --typescript cannot be used together", "")
 	}
 	m := messages()
 	if o.schema {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -118,7 +119,7 @@ func readScript(ctx context.Context, e *cli.Env, file string) (text []byte, err 
 	if text, err = e.Config.ReadInput(ctx, file, "the script", maxScript); err != nil {
 		err = &cli.UsageError{Err: fmt.Errorf("reading the script: %w", err)}
 	} else if len(text) == 0 {
-		err = &cli.UsageError{Err: errors.New("the script is empty")}
+		err = cli.Usage("the script is empty", "")
 	}
 	return text, err
 }
@@ -177,16 +178,12 @@ func checkScript(ctx context.Context, e *cli.Env, s *engine.Session, name string
 	if err != nil {
 		return err
 	}
-	if e.IO.JSON {
-		if err := e.IO.PrintJSON(Document{findings}); err != nil {
-			return err
-		}
-	} else {
-		for _, f := range findings {
-			if _, err := fmt.Fprintf(e.IO.Out, "%s: %s\n", f.At, f.Message); err != nil {
-				return err
-			}
-		}
+	var lines strings.Builder
+	for _, f := range findings {
+		fmt.Fprintf(&lines, "%s: %s\n", f.At, f.Message)
+	}
+	if err := e.IO.PrintText(Document{findings}, lines.String()); err != nil {
+		return err
 	}
 	if len(findings) > 0 {
 		return &cli.ExitError{Code: cli.ExitCheckFailed}

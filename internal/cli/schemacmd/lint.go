@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/aymanbagabas/go-udiff"
@@ -62,12 +61,7 @@ func (o *options) printLint(ctx context.Context, e *cli.Env, root string, format
 		}
 	}
 	doc.OK = doc.Errors+doc.Warnings == 0
-	if e.IO.JSON {
-		err = e.IO.PrintJSON(doc)
-	} else {
-		_, err = io.WriteString(e.IO.Out, lintText(doc, len(defs)))
-	}
-	switch {
+	switch err := e.IO.PrintText(doc, lintText(doc, len(defs))); {
 	case err != nil:
 		return err
 	case failed != nil:
@@ -164,15 +158,11 @@ type explainDocument struct {
 
 func printExplanations(ios *cli.IO, format provider.Format, defs []registry.Definition, opts provider.Options) error {
 	list := lint.Explain(format, defs, opts)
-	if ios.JSON {
-		return ios.PrintJSON(explainDocument{format.Name, cli.OrEmpty(list)})
-	}
 	var b strings.Builder
 	for _, e := range list {
 		writeExplanation(&b, e)
 	}
-	_, err := io.WriteString(ios.Out, b.String())
-	return err
+	return ios.PrintText(explainDocument{format.Name, cli.OrEmpty(list)}, b.String())
 }
 
 func writeExplanation(b *strings.Builder, e lint.Explanation) {

@@ -46,7 +46,7 @@ func New(e *cli.Env) *cobra.Command {
   toolreg schema read_file grep --format openai --request
   toolreg schema --format anthropic --request --defer auto
   toolreg schema --lint --strict`,
-		ValidArgsFunction: complete.Args(e.Complete().Tools),
+		ValidArgsFunction: complete.Args(e.Complete().Tools()),
 		RunE: func(cmd *cobra.Command, argv []string) error {
 			if o.lint && o.explain {
 				return cli.Usage("--lint and --explain cannot be used together",

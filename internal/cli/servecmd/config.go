@@ -154,15 +154,13 @@ func (o *options) printEntry(e *cli.Env, c clientConfig, args []string, set sett
 		return cli.Usage("--jq cannot be used with "+c.name+", whose settings are TOML", "")
 	}
 	e.IO.Notef("add this to %s", file)
-	switch {
+	switch line := cli.QuoteWords(append([]string{command}, args...)); {
 	case login:
-		e.IO.Notef("the client logs in to %s; the server is started with %s",
-			set.OAuth.Issuer.Value, cli.QuoteWords(append([]string{command}, args...)))
+		e.IO.Notef("the client logs in to %s; the server is started with %s", set.OAuth.Issuer.Value, line)
 	case o.http != "" && o.noAuth:
-		e.IO.Notef("the server is started with %s", cli.QuoteWords(append([]string{command}, args...)))
+		e.IO.Notef("the server is started with %s", line)
 	case o.http != "":
-		e.IO.Notef("the token of the server is expected in the variable TOOLREG_TOKEN; it is started with %s",
-			cli.QuoteWords(append([]string{command}, args...)))
+		e.IO.Notef("the token of the server is expected in the variable TOOLREG_TOKEN; it is started with %s", line)
 	}
 	if e.IO.JQ != nil {
 		return e.IO.PrintFiltered([]byte(text))

@@ -2,7 +2,6 @@ package servecmd
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -68,11 +67,11 @@ func (o *options) checkFlags() error {
 		return cli.Usage("--console and --no-auth cannot be used together: whoever enters the console must show a token",
 			"leave out --no-auth: a token is generated")
 	case o.tokenFile != "" && o.noAuth:
-		return &cli.UsageError{Err: errors.New("--token-file and --no-auth cannot be used together")}
+		return cli.Usage("--token-file and --no-auth cannot be used together", "")
 	case o.expose != exposeAll && o.expose != exposeSearch && o.expose != exposeScripts:
 		return &cli.UsageError{Err: fmt.Errorf("--expose %q: must be all, search or scripts", o.expose)}
 	case len(o.always) > 0 && o.expose == exposeAll:
-		return &cli.UsageError{Err: errors.New("--always needs --expose search or scripts")}
+		return cli.Usage("--always needs --expose search or scripts", "")
 	case !slices.Contains(levels, o.logLevel):
 		return &cli.UsageError{
 			Err: fmt.Errorf("--log-level %q: must be one of %s", o.logLevel, strings.Join(levels, ", ")),

@@ -101,7 +101,7 @@ Exit codes: 0, 1, 2, 3 (no such server), 143.`,
 		complete.Words(exposeAll+"\tevery tool",
 			exposeSearch+"\tthree tools that find, describe and call the others",
 			exposeScripts+"\ta tool that runs scripts over the others"))
-	complete.Flag(cmd, "always", e.Complete().Tools)
+	complete.Flag(cmd, "always", e.Complete().Tools())
 	complete.Flag(cmd, "print-config", complete.Words(clientNames()...))
 	return cmd
 }
@@ -443,7 +443,7 @@ func (o *options) drained(ctx context.Context, hs *http.Server, handler *serve.H
 func (o *options) listen(ctx context.Context) (net.Listener, error) {
 	if os.Getenv("LISTEN_FDS") != "" {
 		if os.Getenv("LISTEN_FDS") != "1" || os.Getenv("LISTEN_PID") != fmt.Sprint(os.Getpid()) {
-			return nil, &cli.UsageError{Err: errors.New("LISTEN_FDS: expected exactly one socket for this process")}
+			return nil, cli.Usage("LISTEN_FDS: expected exactly one socket for this process", "")
 		}
 		const first = 3 // the first descriptor that systemd passes
 		file := os.NewFile(first, "LISTEN_FDS")

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -16,7 +15,6 @@ import (
 	"github.com/toolreg/toolreg/internal/install"
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/serverjson"
-	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/document"
 	"github.com/toolreg/toolreg/internal/settings/edit"
 	"github.com/toolreg/toolreg/internal/settings/table"
@@ -78,7 +76,7 @@ Refer to secrets instead of writing them into the file, as in
 			if err != nil {
 				return &cli.UsageError{Err: err, Hint: "see toolreg servers add --help"}
 			}
-			return o.target.addServers(cmd.Context(), e, additions{entry}, false)
+			return o.target.addServers(cmd.Context(), e, []edit.Change{entry}, false)
 		},
 	}
 	f := cmd.Flags()
@@ -164,19 +162,12 @@ func (o *addOptions) placeSpec(config *cli.Config) error {
 	if o.spec == "" || strings.Contains(o.spec, "://") || strings.HasPrefix(o.spec, "$") {
 		return nil
 	}
-	options, err := config.Options()
+	root, err := config.ProjectRoot() // also determines the working directory
 	if err != nil {
 		return err
 	}
 	o.spec = config.Absolute(o.spec)
-	if o.scope != "project" {
-		return nil
-	}
-	root, err := settings.Root(options)
-	if err != nil {
-		return err
-	}
-	if rel, err := filepath.Rel(root, o.spec); err == nil && filepath.IsLocal(rel) {
+	if rel, err := filepath.Rel(root, o.spec); err == nil && filepath.IsLocal(rel) && o.scope == "project" {
 		o.spec = filepath.ToSlash(rel)
 	}
 	return nil
@@ -206,7 +197,7 @@ func pairsObject(flag, form, separators string, given []string) (json.RawMessage
 	if len(given) == 0 {
 		return nil, nil
 	}
-	var parts, names []string
+	object := jsonx.NewObject()
 	for _, text := range given {
 		at := strings.IndexAny(text, separators)
 		if at <= 0 {
@@ -216,21 +207,12 @@ func pairsObject(flag, form, separators string, given []string) (json.RawMessage
 		if text[at] == ':' {
 			value = strings.TrimSpace(value)
 		}
-		if slices.Contains(names, name) {
+		if object.Get(name) != nil {
 			return nil, fmt.Errorf("%s sets %s twice", flag, name)
 		}
-		names = append(names, name)
-		key, err := json.Marshal(name)
-		if err != nil {
-			return nil, err
-		}
-		text, err := json.Marshal(value)
-		if err != nil {
-			return nil, err
-		}
-		parts = append(parts, string(key)+":"+string(text))
+		object.Set(name, jsonx.NewString(value))
 	}
-	return json.RawMessage("{" + strings.Join(parts, ",") + "}"), nil
+	return object.JSON(), nil
 }
 
 func newAddJSONCommand(e *cli.Env) *cobra.Command {
@@ -261,7 +243,7 @@ toolreg connects to each at once, as servers add does.`, editCodes),
 	return cmd
 }
 
-func readServers(ios *cli.IO, argv []string) (additions, error) {
+func readServers(ios *cli.IO, argv []string) ([]edit.Change, error) {
 	const hint = `toolreg servers add-json NAME '{"command": "npx", "args": ["-y", "x"]}'`
 	name, data := "", "-"
 	isJSON := func(s string) bool {
@@ -298,7 +280,7 @@ func readServers(ios *cli.IO, argv []string) (additions, error) {
 	if len(servers) == 0 {
 		return nil, cli.Usage("the JSON has no servers", hint)
 	}
-	var all additions
+	var all []edit.Change
 	for _, s := range servers {
 		if s.Problem != "" {
 			return nil, &cli.UsageError{Err: fmt.Errorf("server %q cannot be added: %s", s.Name, s.Problem)}

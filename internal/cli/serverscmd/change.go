@@ -35,20 +35,25 @@ func (t *target) flags(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&t.noTest, "no-test", false, "do not connect to the server to test it")
 }
 
-// additions are servers that are added together: either all or none.
-type additions []edit.Change
-
-func (a additions) apply(file string, data []byte) (out []byte, err error) {
-	for _, c := range a {
-		if data, err = c.Apply(file, data); err != nil {
-			return nil, err
-		}
+// adding returns the change that adds servers to a file: either all or none.
+func (t *target) adding(e *cli.Env, file string, all ...edit.Change) change {
+	c := change{action: "added", files: []string{file}, test: !t.noTest && !e.Config.Globals.Cached}
+	for _, entry := range all {
+		c.names = append(c.names, entry.Name)
 	}
-	return data, nil
+	c.apply = func(file string, data []byte) (out []byte, err error) {
+		for _, entry := range all {
+			if data, err = entry.Apply(file, data); err != nil {
+				return nil, err
+			}
+		}
+		return data, nil
+	}
+	return c
 }
 
 // addServers adds servers. If list is set, the JSON output is a list.
-func (t *target) addServers(ctx context.Context, e *cli.Env, all additions, list bool) error {
+func (t *target) addServers(ctx context.Context, e *cli.Env, all []edit.Change, list bool) error {
 	s, err := beforeChange(ctx, e.Config)
 	if err != nil {
 		return err
@@ -57,16 +62,8 @@ func (t *target) addServers(ctx context.Context, e *cli.Env, all additions, list
 	if err != nil {
 		return err
 	}
-	c := change{
-		action: "added",
-		files:  []string{file},
-		apply:  all.apply,
-		test:   !t.noTest && !e.Config.Globals.Cached,
-		list:   list,
-	}
-	for _, entry := range all {
-		c.names = append(c.names, entry.Name)
-	}
+	c := t.adding(e, file, all...)
+	c.list = list
 	return c.run(ctx, e, s)
 }
 
@@ -77,13 +74,11 @@ type change struct {
 	names  []string // names of the servers; if empty, nothing is changed
 	files  []string // the first file in which the change is possible is changed
 	apply  func(file string, old []byte) ([]byte, error)
-	ask    bool // show the change and ask, regardless of the file
-	test   bool // connect to the servers afterwards
-	list   bool // the JSON output is a list
-
-	part bool // the caller prints the JSON
-
-	runs string // of the JSON, see editedServer
+	ask    bool   // show the change and ask, regardless of the file
+	test   bool   // connect to the servers afterwards
+	list   bool   // the JSON output is a list
+	part   bool   // the caller prints the JSON
+	runs   string // of the JSON, see editedServer
 }
 
 const actionRemoved = "removed"
@@ -169,9 +164,8 @@ func (c change) write(ctx context.Context, e *cli.Env) (file string, granted boo
 		return "", false, nil
 	}
 	for _, file = range c.files {
-		granted, err = settingsfile.Edit(ctx, e,
-			settingsfile.EditOptions{File: file, Ask: c.ask,
-				Change: func(old []byte) ([]byte, error) { return c.apply(file, old) }})
+		granted, err = settingsfile.Edit(ctx, e, file, c.ask,
+			func(old []byte) ([]byte, error) { return c.apply(file, old) })
 		if !errors.Is(err, edit.ErrNoServer) {
 			break
 		}
@@ -202,10 +196,9 @@ func noServerToEdit(s *settings.Settings, name string) error {
 // warnShadowed warns that another scope has a server with the name that was added.
 func warnShadowed(ios *cli.IO, s *settings.Settings, name string) {
 	if server := s.Entry(name); server != nil {
-		ios.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "server_shadowed",
-			Message: fmt.Sprintf("%q is also the name of a server at %s; the one with higher precedence is used",
-				name, server.Origin),
-			Hint: "run toolreg settings path to see the precedence"})
+		ios.Warn(registry.Warning("server_shadowed", "",
+			fmt.Sprintf("%q is also the name of a server at %s; the one with higher precedence is used", name, server.Origin),
+			"run toolreg settings path to see the precedence"))
 	}
 }
 
@@ -320,10 +313,9 @@ func disableSuspicious(ctx context.Context, e *cli.Env, file string, added []edi
 			continue
 		}
 		off := true
-		if _, err := settingsfile.Edit(ctx, e,
-			settingsfile.EditOptions{File: file, Change: func(old []byte) ([]byte, error) {
-				return edit.Change{Name: a.Name, Off: &off}.Apply(file, old)
-			}}); err != nil {
+		if _, err := settingsfile.Edit(ctx, e, file, false, func(old []byte) ([]byte, error) {
+			return edit.Change{Name: a.Name, Off: &off}.Apply(file, old)
+		}); err != nil {
 			return fmt.Errorf("disabling server %q: %w", a.Name, err)
 		}
 		a.Disabled = true

@@ -41,7 +41,7 @@ Exit codes: 0, 2, 3 (no such server), 8 (a server failed), 9 (a finding is of
 severity high).`,
 		Example: `  toolreg servers check github
   toolreg servers check --all --json`,
-		ValidArgsFunction: complete.Args(e.Complete().Servers),
+		ValidArgsFunction: complete.Args(e.Complete().Servers()),
 		RunE: func(cmd *cobra.Command, argv []string) error {
 			if all != (len(argv) == 0) {
 				return cli.Usage("give the NAME of a server, or --all", "see toolreg servers check --help")
@@ -99,16 +99,13 @@ func runCheck(ctx context.Context, e *cli.Env, names []string) error {
 }
 
 func printChecked(ios *cli.IO, found engine.Checked, checked int) error {
-	if ios.JSON {
-		return ios.PrintJSON(found)
-	}
 	if !ios.OutTTY {
 		t := ui.Table{}
 		for _, f := range found.Findings {
 			kind, name := itemOf(f)
 			t.Add(string(f.Severity), f.Rule, f.Server, kind, name, f.Place, f.Words, f.Advice)
 		}
-		return ios.PrintTable(&t)
+		return ios.PrintResult(found, &t, "")
 	}
 	var b strings.Builder
 	for _, f := range found.Findings {
@@ -119,8 +116,7 @@ func printChecked(ios *cli.IO, found engine.Checked, checked int) error {
 		summary += fmt.Sprintf("; %d accepted by check.silence", n)
 	}
 	fmt.Fprintf(&b, "%s\n", summary)
-	_, err := ios.Out.Write([]byte(b.String()))
-	return err
+	return ios.PrintText(found, b.String())
 }
 
 func itemOf(f toolscan.Finding) (kind, name string) {

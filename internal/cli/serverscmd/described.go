@@ -94,7 +94,7 @@ func parseGiven(set []string) (serverjson.Given, error) {
 	for _, text := range set {
 		name, value, ok := strings.Cut(text, "=")
 		if !ok || name == "" {
-			return nil, &cli.UsageError{Err: errors.New("--set takes NAME=VALUE")}
+			return nil, cli.Usage("--set takes NAME=VALUE", "")
 		}
 		given[name] = append(given[name], value)
 	}
@@ -111,11 +111,8 @@ func writeInstalled(ctx context.Context, e *cli.Env, t *target, s *settings.Sett
 	if err != nil {
 		return err
 	}
-	all := additions{edit.Change{Name: in.Name, Entry: entry}}
-	c := change{
-		action: "added", names: []string{in.Name}, files: []string{in.File}, apply: all.apply,
-		test: !t.noTest && !e.Config.Globals.Cached, runs: runsLine(in.Plan),
-	}
+	c := t.adding(e, in.File, edit.Change{Name: in.Name, Entry: entry})
+	c.runs = runsLine(in.Plan)
 	err = c.run(ctx, e, s)
 	if isFree(in.File, in.Name) == nil { // it was not written
 		err = errors.Join(err, undo())

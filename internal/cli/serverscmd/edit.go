@@ -5,14 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/cli/complete"
 	"github.com/toolreg/toolreg/internal/cli/settingsfile"
-	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/edit"
 )
 
@@ -29,7 +27,7 @@ Exit codes: 0, 1, 2, 3 (no such server), 5 (you said no, or inside a tool's run)
 6 (no terminal).`,
 		Example:           "  toolreg servers edit github",
 		Args:              cli.ArgsBetween(1, 1, "the NAME of a server"),
-		ValidArgsFunction: complete.Arg(e.Complete().Servers),
+		ValidArgsFunction: complete.Arg(e.Complete().Servers()),
 		RunE: func(cmd *cobra.Command, argv []string) error {
 			return runEditEntry(cmd.Context(), e, scope, argv[0])
 		},
@@ -76,7 +74,7 @@ func runEditEntry(ctx context.Context, e *cli.Env, scope, name string) error {
 // findEntry returns the first file that contains a server, the file's content, and the
 // server's entry.
 func findEntry(ctx context.Context, e *cli.Env, scope, name string) (file string, data, entry []byte, err error) {
-	files, err := editable(e, scope)
+	files, err := settingsfile.Paths(e, scope)
 	if err != nil {
 		return "", nil, nil, err
 	}
@@ -104,36 +102,11 @@ func runEdit(ctx context.Context, e *cli.Env, scope, action string, entry edit.C
 	if err != nil {
 		return err
 	}
-	files, err := editable(e, scope)
+	files, err := settingsfile.Paths(e, scope)
 	if err != nil {
 		return err
 	}
 	return change{action: action, names: []string{entry.Name}, files: files, apply: entry.Apply}.run(ctx, e, s)
-}
-
-// editable returns the settings files of a scope, in descending precedence.
-func editable(e *cli.Env, scope string) ([]string, error) {
-	if scope != "" {
-		path, err := settingsfile.Path(e, scope)
-		return []string{path}, err
-	}
-	var out []string
-	for _, f := range slices.Backward(e.Config.Globals.Files) {
-		if !e.Config.IsPiped(f) {
-			out = append(out, e.Config.Absolute(f))
-		}
-	}
-	for _, scope := range []string{"project", "user"} {
-		if scope == "user" && settings.UserFolder(e.Config.Environ) == "" {
-			continue
-		}
-		path, err := settingsfile.Path(e, scope)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, path)
-	}
-	return out, nil
 }
 
 func editHelp(what, codes string) string {

@@ -105,9 +105,6 @@ func runFind(ctx context.Context, e *cli.Env, argv []string) error {
 	if err != nil {
 		return err
 	}
-	if e.IO.JSON {
-		return e.IO.PrintJSON(map[string][]foundServer{"servers": found})
-	}
 	return printFound(e.IO, found, longest)
 }
 
@@ -157,9 +154,10 @@ func warnFailed(ios *cli.IO, err error) {
 }
 
 func printFound(ios *cli.IO, found []foundServer, longest string) error {
-	if len(found) == 0 {
+	if len(found) > 0 {
+		ios.Summary("%s", text.Count(len(found), "server")+"; toolreg servers add NAME adds one")
+	} else {
 		ios.Notef("no server found; registries search only names, here for %q", longest)
-		return nil
 	}
 	t := &ui.Table{
 		Header: []string{"NAME", "TITLE", "VERSION", "RUNS", "NEEDS", "STATUS", "REGISTRY", "DESCRIPTION"},
@@ -172,8 +170,7 @@ func printFound(ios *cli.IO, found []foundServer, longest string) error {
 		}
 		t.Add(f.Name, f.Title, f.Version, joinDistinct(runs), joinDistinct(needs), f.Status, f.Registry, f.Description)
 	}
-	ios.Summary("%s", text.Count(len(found), "server")+"; toolreg servers add NAME adds one")
-	return ios.PrintTable(t)
+	return ios.PrintResult(map[string][]foundServer{"servers": found}, t, "")
 }
 
 func joinDistinct(list []string) string {

@@ -100,7 +100,7 @@ func runImport(ctx context.Context, e *cli.Env, t *target, program string, names
 
 // toImport returns the servers to copy. If there are none, it prints why.
 func toImport(ctx context.Context, e *cli.Env, t *target,
-	s *settings.Settings, program string, names []string) (additions, error) {
+	s *settings.Settings, program string, names []string) ([]edit.Change, error) {
 	servers := serversOf(e, s, program, func(imports.Found) bool { return true })
 	if len(servers) == 0 && !slices.ContainsFunc(names, func(name string) bool { return !text.IsGlob(name) }) {
 		e.IO.Notef("%s has no MCP servers that can be copied", program)
@@ -116,16 +116,7 @@ func toImport(ctx context.Context, e *cli.Env, t *target,
 	if servers, err = withoutExisting(e.IO, servers, file); err != nil || len(servers) == 0 {
 		return nil, err
 	}
-	chosen, err := chooseImports(ctx, e.Person, program, servers, len(names) > 0)
-	for _, f := range servers {
-		asked := len(names) == 0 || f.Foreign // the question has told the person
-		if !asked && slices.ContainsFunc(chosen, func(c edit.Change) bool { return c.Name == f.Name }) {
-			for _, note := range f.Notes {
-				e.IO.Notef("server %q: %s", f.Name, note)
-			}
-		}
-	}
-	return chosen, err
+	return chooseImports(ctx, e, program, servers, len(names) > 0)
 }
 
 // Copy is a server of another program, to be added to a settings file.
@@ -210,36 +201,36 @@ func matching(program string, servers []install.Import, names []string) ([]insta
 }
 
 // chooseImports returns the servers that the person named or, when asked, wants.
-func chooseImports(ctx context.Context, person *cli.Person, program string,
-	servers []install.Import, named bool) (additions, error) {
-	if !named {
-		return askImports(ctx, person, program, servers)
-	}
-	var out additions
-	var foreign []install.Import
+func chooseImports(ctx context.Context, e *cli.Env, program string,
+	servers []install.Import, named bool) ([]edit.Change, error) {
+	var out []edit.Change
+	var asked []install.Import
 	for _, f := range servers {
-		if f.Foreign {
-			foreign = append(foreign, f)
+		if !named || f.Foreign {
+			asked = append(asked, f)
 			continue
 		}
 		out = append(out, edit.Change{Name: f.Name, Entry: f.JSON})
+		for _, note := range f.Notes { // a question would tell the person
+			e.IO.Notef("server %q: %s", f.Name, note)
+		}
 	}
-	if len(foreign) == 0 {
+	if len(asked) == 0 {
 		return out, nil
 	}
-	asked, err := askImports(ctx, person, program, foreign)
-	return append(out, asked...), err
+	wanted, err := askImports(ctx, e.Person, program, asked)
+	return append(out, wanted...), err
 }
 
 func askImports(ctx context.Context, person *cli.Person,
-	program string, servers []install.Import) (additions, error) {
+	program string, servers []install.Import) ([]edit.Change, error) {
 	tty, err := person.Require(cli.NoTerminal("choosing servers",
 		"toolreg servers import "+program+" NAME…; '*' is all of the user's own"))
 	if err != nil {
 		return nil, err
 	}
 	defer tty.Close()
-	var out additions
+	var out []edit.Change
 	for i, f := range servers {
 		// All of the command is shown, as in the question of trust: what looks like a secret may be code.
 		about := fmt.Sprintf("%d of %d: %s: %s (%s:%d)\n",

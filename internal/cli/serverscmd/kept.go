@@ -2,7 +2,6 @@ package serverscmd
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -26,7 +25,7 @@ keep running until no run has used them for that long; calls attach to them.
 Exit codes: 0, 2 (also for a server without keep), 3 (no such server), 8 (a
 server failed).`,
 		Example:           `  toolreg servers start browser`,
-		ValidArgsFunction: complete.Args(e.Complete().Servers),
+		ValidArgsFunction: complete.Args(e.Complete().Servers()),
 		RunE: func(cmd *cobra.Command, argv []string) error {
 			return runStart(cmd.Context(), e, argv, false)
 		},
@@ -42,7 +41,7 @@ func newRestartCommand(e *cli.Env) *cobra.Command {
 Exit codes: 0, 1 (one does not stop), 2 (also for a server without keep), 3 (no
 such server), 8 (a server failed).`,
 		Example:           `  toolreg servers restart browser`,
-		ValidArgsFunction: complete.Args(e.Complete().Servers),
+		ValidArgsFunction: complete.Args(e.Complete().Servers()),
 		RunE: func(cmd *cobra.Command, argv []string) error {
 			return runStart(cmd.Context(), e, argv, true)
 		},
@@ -61,7 +60,7 @@ Exit codes: 0 (also if nothing was kept), 1 (one does not stop), 2, 3 (no such
 server).`,
 		Example: `  toolreg servers stop browser
   toolreg servers stop --all`,
-		ValidArgsFunction: complete.Args(e.Complete().Servers),
+		ValidArgsFunction: complete.Args(e.Complete().Servers()),
 		RunE: func(cmd *cobra.Command, argv []string) error {
 			if all == (len(argv) > 0) {
 				return cli.Usage("give the NAMES of servers, or --all", "see toolreg servers stop --help")
@@ -75,7 +74,7 @@ server).`,
 
 func runStart(ctx context.Context, e *cli.Env, names []string, again bool) error {
 	if len(names) == 0 {
-		return &cli.UsageError{Err: errors.New("give the NAMES of servers")}
+		return cli.Usage("give the NAMES of servers", "")
 	}
 	s, err := e.Engine.Session(ctx, cli.SessionOptions{Options: engine.Options{Kept: mcpclient.MustKeep}})
 	if err != nil {

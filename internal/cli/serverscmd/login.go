@@ -14,7 +14,6 @@ import (
 
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/cli/complete"
-	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/engine/sources"
 	"github.com/toolreg/toolreg/internal/exec"
 	"github.com/toolreg/toolreg/internal/mcpclient"
@@ -58,7 +57,7 @@ server failed), 124, 130.`,
   toolreg servers login github --scope "repo read:org"
   ssh -t host toolreg servers login github --no-browser`,
 		Args:              cli.ArgsBetween(1, 1, "the NAME of a server"),
-		ValidArgsFunction: complete.Arg(e.Complete().Servers),
+		ValidArgsFunction: complete.Arg(e.Complete().Servers()),
 		RunE: func(cmd *cobra.Command, argv []string) error {
 			return runLogin(cmd.Context(), e, o, argv[0])
 		},
@@ -127,61 +126,43 @@ type login struct {
 	api         *openapi.Source // nil for an MCP server
 }
 
-// newAPILogin returns a login to an API, whose settings say that it needs one.
-func newAPILogin(ctx context.Context, e *cli.Env, o *loginOptions,
-	s *engine.Session, api settings.API) (*login, error) {
-	client, err := s.Logins.To(ctx, api.Name, o.forClient)
-	switch {
-	case err != nil:
-		return nil, err
-	case api.Disabled:
-		return nil, notStarted(api.Server)
-	case e.Person.NonInteractive && api.OAuth.Grant == settings.GrantAuthorizationCode:
-		return nil, fmt.Errorf("logging in to API %q: %w", api.Name, registry.ErrNeedsConfirmation)
-	}
-	l := &login{
-		loginOptions: o, ios: e.IO, person: e.Person, browser: ui.Browser{Environ: e.Config.Environ},
-		connections: s.Connections, server: api.Server, client: client,
-	}
-	for _, source := range s.Servers.APIs() {
-		if source.Settings().Name == api.Name {
-			l.api = source
-		}
-	}
-	return l, nil
-}
-
 func notStarted(server settings.Server) error {
 	why, _ := server.Off()
 	return &cli.UsageError{Err: fmt.Errorf("server %q is not started: %s", server.Name, why)}
 }
 
+// newLogin returns a login to an MCP server, or to an API, whose settings say that it needs one.
 func newLogin(ctx context.Context, e *cli.Env, o *loginOptions, name string) (*login, error) {
 	s, err := e.Engine.Session(ctx, cli.SessionOptions{})
 	if err != nil {
 		return nil, err
 	}
+	l := &login{loginOptions: o, ios: e.IO, person: e.Person, browser: ui.Browser{Environ: e.Config.Environ},
+		connections: s.Connections, logins: s.Logins}
+	kind := "server"
 	if api := s.Settings.API(name); api != nil {
-		return newAPILogin(ctx, e, o, s, *api)
+		kind, l.server = "API", api.Server
+		l.client, err = s.Logins.To(ctx, name, o.forClient)
+		for _, source := range s.Servers.APIs() {
+			if source.Settings().Name == name {
+				l.api = source
+			}
+		}
+	} else if l.server, err = s.Logins.Remote(name); err == nil {
+		err = sources.CheckClient(l.server, o.forClient)
 	}
-	server, err := s.Logins.Remote(name)
-	if err != nil {
+	switch attended := l.server.OAuth == nil || l.server.OAuth.Grant == settings.GrantAuthorizationCode; {
+	case err != nil:
 		return nil, err
+	case l.server.IsOff():
+		return nil, notStarted(l.server)
+	case e.Person.NonInteractive && attended:
+		return nil, fmt.Errorf("logging in to %s %q: %w", kind, name, registry.ErrNeedsConfirmation)
+	case l.api == nil:
+		l.options = s.Connections.Options(ctx, l.server)
+		l.options.Memory, l.options.Keep = nil, nil // query the server itself
 	}
-	if err := sources.CheckClient(server, o.forClient); err != nil {
-		return nil, err
-	}
-	if server.IsOff() {
-		return nil, notStarted(server)
-	}
-	attended := server.OAuth == nil || server.OAuth.Grant == settings.GrantAuthorizationCode
-	if e.Person.NonInteractive && attended {
-		return nil, fmt.Errorf("logging in to server %q: %w", name, registry.ErrNeedsConfirmation)
-	}
-	options := s.Connections.Options(ctx, server)
-	options.Memory, options.Keep = nil, nil // query the server itself
-	return &login{loginOptions: o, ios: e.IO, person: e.Person, browser: ui.Browser{Environ: e.Config.Environ},
-		connections: s.Connections, server: server, logins: s.Logins, options: options}, nil
+	return l, nil
 }
 
 // maxLogins limits how often one run requests more scopes.
@@ -316,9 +297,7 @@ type loginNotice struct {
 // with --quiet.
 func (l *login) show(address string, opened bool) {
 	if l.ios.JSON {
-		if line, err := cli.EncodeJSON(map[string]loginNotice{"login": {l.server.Name, address}}); err == nil {
-			l.ios.Note(string(line))
-		}
+		l.ios.NoteJSON(map[string]loginNotice{"login": {l.server.Name, address}})
 		return
 	}
 	text := "toolreg: open this URL to log in to server %q:\n%s\n"
@@ -358,22 +337,17 @@ func ofClient(name string) string {
 }
 
 func (l *login) print(out loggedIn) error {
-	if l.ios.JSON {
-		return l.ios.PrintJSON(out)
-	}
-	if out.State == "not needed" {
-		text := fmt.Sprintf("server %q needs no login", out.Name)
-		if l.client == nil {
-			text += ": its settings have an Authorization header"
-		}
-		l.ios.Notef("%s", text)
-		return nil
-	}
 	text := fmt.Sprintf("logged in to server %q at %s%s; it has %s",
 		out.Name, out.Issuer, ofClient(out.Client), text.Count(out.Tools, "tool"))
 	if len(out.Scopes) > 0 {
 		text += "; scope " + strings.Join(out.Scopes, " ")
 	}
+	if out.State == "not needed" {
+		text = fmt.Sprintf("server %q needs no login", out.Name)
+		if l.client == nil {
+			text += ": its settings have an Authorization header"
+		}
+	}
 	l.ios.Notef("%s", text)
-	return nil
+	return l.ios.Report(out)
 }

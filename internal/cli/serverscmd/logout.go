@@ -3,7 +3,6 @@ package serverscmd
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -33,13 +32,13 @@ Exit codes: 0 (also if there was no login), 1 (one remains), 2, 3 (no such serve
 5 (inside a tool's run).`,
 		Example: `  toolreg servers logout github
   toolreg servers logout --all`,
-		ValidArgsFunction: complete.Arg(e.Complete().Servers),
+		ValidArgsFunction: complete.Arg(e.Complete().Servers()),
 		RunE: func(cmd *cobra.Command, argv []string) error {
 			if o.all == (len(argv) == 1) || len(argv) > 1 {
 				return cli.Usage("give the NAME of a server, or --all", "see toolreg servers logout --help")
 			}
 			if o.all && o.client != "" {
-				return &cli.UsageError{Err: errors.New("--client needs the NAME of a server")}
+				return cli.Usage("--client needs the NAME of a server", "")
 			}
 			return runLogout(cmd.Context(), e, argv, o.client)
 		},

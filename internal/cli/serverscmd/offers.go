@@ -11,6 +11,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/args"
 	"github.com/toolreg/toolreg/internal/cli"
+	"github.com/toolreg/toolreg/internal/cli/complete"
 	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/registry"
@@ -161,11 +162,8 @@ func offers(ctx context.Context, ios *cli.IO, o *listOptions, servers []*mcpclie
 func completeOffers(e *cli.Env, kind string) cobra.CompletionFunc {
 	return e.Complete().Session(func(ctx context.Context,
 		s *engine.Session, argv []string, _ string) []cobra.Completion {
-		var out []cobra.Completion
-		for _, o := range s.Connections.CachedOffers(ctx, argv[0], kind) {
-			out = append(out, cobra.CompletionWithDesc(o.Name, o.Description))
-		}
-		return out
+		return complete.List(s.Connections.CachedOffers(ctx, argv[0], kind),
+			func(o mcpclient.Offer) (string, string) { return o.Name, o.Description })
 	})
 }
 
@@ -194,25 +192,20 @@ func printOffers(ios *cli.IO, o *listOptions, all []offer, diags []registry.Diag
 		prompts, resources, templates = append(prompts, of.prompts...), append(resources, of.resources...),
 			append(templates, of.templates...)
 	}
-	if ios.JSON {
-		d := offersDocument{Diagnostics: diags}
-		if o.prompts {
-			d.Prompts = &prompts
-		}
-		if o.resources {
-			d.Resources, d.Templates = &resources, &templates
-		}
-		return ios.PrintJSON(d)
-	}
+	d := offersDocument{Diagnostics: diags}
+	table, noun := promptTable(prompts), "prompt"
 	if o.prompts {
-		return ios.PrintCounted(promptTable(prompts), "prompt")
+		d.Prompts = &prompts
 	}
-	table := resourceTable(resources, templates)
-	if len(templates) == 0 {
-		return ios.PrintCounted(table, "resource")
+	if o.resources {
+		d.Resources, d.Templates = &resources, &templates
+		table, noun = resourceTable(resources, templates), "resource"
 	}
-	ios.Summary("%s, %s", text.Count(len(resources), "resource"), text.Count(len(templates), "template"))
-	return ios.PrintTable(table)
+	if len(templates) > 0 {
+		ios.Summary("%s, %s", text.Count(len(resources), "resource"), text.Count(len(templates), "template"))
+		noun = ""
+	}
+	return ios.PrintResult(d, table, noun)
 }
 
 func promptTable(prompts []mcpclient.Prompt) *ui.Table {

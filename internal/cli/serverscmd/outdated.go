@@ -107,9 +107,6 @@ func runOutdated(ctx context.Context, e *cli.Env) error {
 		}
 		found = append(found, all[i])
 	}
-	if e.IO.JSON {
-		return e.IO.PrintJSON(map[string][]outdatedServer{"servers": found})
-	}
 	t := &ui.Table{Header: []string{"NAME", "VERSION", "LATEST", "STATUS", "SERVER", "REGISTRY"},
 		Spare: []string{"REGISTRY", "SERVER"}}
 	for _, o := range found {
@@ -117,10 +114,10 @@ func runOutdated(ctx context.Context, e *cli.Env) error {
 			t.Add(o.Name, o.Version, o.Latest, o.Status, o.Server, o.Registry)
 		}
 	}
-	if len(t.Rows) == 0 {
+	if len(t.Rows) > 0 {
+		e.IO.Summary("%s", text.Count(len(t.Rows), "server")+"; toolreg servers upgrade NAME upgrades one")
+	} else {
 		e.IO.Notef("no newer version of %s that registries gave", text.Count(len(found), "server"))
-		return nil
 	}
-	e.IO.Summary("%s", text.Count(len(t.Rows), "server")+"; toolreg servers upgrade NAME upgrades one")
-	return e.IO.PrintTable(t)
+	return e.IO.PrintResult(map[string][]outdatedServer{"servers": found}, t, "")
 }

@@ -36,7 +36,7 @@ failed), 124 (time limit).`,
 		Example: `  toolreg servers prompt review code_review code=@main.go
   toolreg servers prompt review code_review code=x --jq '.messages[0].content.text'`,
 		Args: cli.ArgsBetween(2, -1, "the NAME of a server, a PROMPT, and arguments k=v"),
-		ValidArgsFunction: complete.Args(e.Complete().Servers,
+		ValidArgsFunction: complete.Args(e.Complete().Servers(),
 			completeOffers(e, mcpclient.OfferPrompts), completePromptArguments(e)),
 		RunE: func(cmd *cobra.Command, argv []string) error {
 			return runPrompt(cmd.Context(), e, argv[0], argv[1], argv[2:])
@@ -109,22 +109,15 @@ func findPrompt(server, name string, prompts []mcpclient.Prompt,
 // all required ones are present and no others.
 func promptArguments(ctx context.Context, config *cli.Config,
 	p mcpclient.Prompt, argv []string) (map[string]string, error) {
-	type property struct {
-		Type string `json:"type"`
-	}
-	schema := struct {
-		Type       string              `json:"type"`
-		Properties map[string]property `json:"properties"`
-		Required   []string            `json:"required,omitempty"`
-		Additional bool                `json:"additionalProperties"`
-	}{Type: "object", Properties: map[string]property{}}
+	properties, required := map[string]any{}, []string{}
 	for _, arg := range p.Arguments {
-		schema.Properties[arg.Name] = property{"string"}
+		properties[arg.Name] = map[string]string{"type": "string"}
 		if arg.Required {
-			schema.Required = append(schema.Required, arg.Name)
+			required = append(required, arg.Name)
 		}
 	}
-	raw, err := json.Marshal(schema)
+	raw, err := json.Marshal(map[string]any{
+		"type": "object", "properties": properties, "required": required, "additionalProperties": false})
 	if err != nil {
 		return nil, err
 	}

@@ -49,7 +49,7 @@ and nobody can be asked), 7 (the server refused), 8 (the server failed),
 		Example: `  toolreg servers read docs docs://guide/intro
   toolreg servers read shots shot://latest --output shot.png`,
 		Args: cli.ArgsBetween(2, 2, "the NAME of a server and a URI"),
-		ValidArgsFunction: complete.Args(e.Complete().Servers,
+		ValidArgsFunction: complete.Args(e.Complete().Servers(),
 			completeOffers(e, mcpclient.OfferResources), cobra.NoFileCompletions),
 		RunE: func(cmd *cobra.Command, argv []string) error {
 			return runRead(cmd.Context(), e, o, argv[0], argv[1])
@@ -89,12 +89,8 @@ func runRead(ctx context.Context, e *cli.Env, o *readOptions, name, uri string) 
 			return err
 		}
 	}
-	switch {
-	case e.IO.JSON:
-		return e.IO.PrintJSON(d)
-	case o.output != "":
-		_, err = io.WriteString(e.IO.Out, ui.EndLine(ui.Visible(strings.Join(d.Saved, "\n"))))
-		return err
+	if e.IO.JSON || o.output != "" {
+		return e.IO.PrintText(d, ui.EndLine(ui.Visible(strings.Join(d.Saved, "\n"))))
 	}
 	return printReading(e.IO, uri, reading.Contents)
 }

@@ -76,7 +76,7 @@ Exit codes: 0, 2, 3 (no such server), 8 (a server that is named failed or, with
 		Example: `  toolreg servers
   toolreg servers github --refresh
   toolreg servers list --prompts`,
-		ValidArgsFunction: complete.Args(e.Complete().Servers),
+		ValidArgsFunction: complete.Args(e.Complete().Servers()),
 		RunE: func(cmd *cobra.Command, argv []string) error {
 			if o.prompts || o.resources {
 				return runOffers(cmd.Context(), e, o, argv)
@@ -133,13 +133,7 @@ func StateOf(ctx context.Context, s *engine.Session, names []string) (Document, 
 }
 
 func printServers(ios *cli.IO, doc Document) error {
-	if ios.JSON {
-		return ios.PrintJSON(map[string][]mcpclient.Info{"servers": doc.Servers})
-	}
 	infos := doc.Servers
-	if len(infos) == 0 {
-		ios.Notef("no MCP servers in the settings")
-	}
 	t := ui.Aged{Table: ui.Table{Header: []string{
 		"NAME", "TRANSPORT", "STATE", "PROTOCOL", "TOOLS", "PROMPTS", "RESOURCES", "MS", "ORIGIN", "ERROR",
 	}, Whole: []string{"ERROR"},
@@ -157,9 +151,6 @@ func printServers(ios *cli.IO, doc Document) error {
 			cmp.Or(s.BaseURL, s.ProtocolVersion), strconv.Itoa(s.Tools), strconv.Itoa(s.Prompts),
 			strconv.Itoa(s.Resources), strconv.FormatInt(s.ConnectMs, 10), s.Origin, cli.WithoutSource(s.Error, s.Name))
 	}
-	if ios.OutTTY && len(infos) == 0 {
-		return nil
-	}
 	for _, s := range infos {
 		if ios.OutTTY && s.Deprecated != nil {
 			ios.Notef("server %q uses %s", s.Name, s.DeprecatedText())
@@ -169,48 +160,38 @@ func printServers(ios *cli.IO, doc Document) error {
 	if failed > 0 {
 		summary += "; toolreg doctor shows what to do"
 	}
-	ios.Summary("%s", summary)
-	return ios.PrintTable(t.For(ios.OutTTY))
+	if len(infos) > 0 {
+		ios.Summary("%s", summary)
+	} else {
+		ios.Notef("no MCP servers in the settings")
+	}
+	return ios.PrintResult(map[string][]mcpclient.Info{"servers": infos}, t.For(ios.OutTTY), "")
 }
 
 func editCommands(e *cli.Env) []*cobra.Command {
 	scope := ""
-	flag := func(cmd *cobra.Command) *cobra.Command {
+	command := func(name, options, short, long, action string, change edit.Change) *cobra.Command {
+		cmd := &cobra.Command{
+			Use: name + " NAME", Example: "  toolreg servers " + name + " github" + options,
+			Short: short, Long: editHelp(long, editCodes),
+			Args:              cli.ArgsBetween(1, 1, "the NAME of a server"),
+			ValidArgsFunction: complete.Arg(e.Complete().Servers()),
+			RunE: func(cmd *cobra.Command, argv []string) error {
+				change.Name = argv[0]
+				return runEdit(cmd.Context(), e, scope, action, change)
+			},
+		}
 		settingsfile.ScopeFlag(cmd, &scope, "", whereFound)
 		return cmd
 	}
 	on, off := false, true
 	return []*cobra.Command{
 		newAddCommand(e), newAddJSONCommand(e), newImportCommand(e), newEditCommand(e),
-		flag(&cobra.Command{
-			Use: "remove NAME", Example: "  toolreg servers remove github",
-			Short:             "Remove a server or an API from the settings",
-			Args:              cli.ArgsBetween(1, 1, "the NAME of a server"),
-			ValidArgsFunction: complete.Arg(e.Complete().Servers),
-			Long: editHelp("Remove a server from the settings file that contains it.",
-				editCodes),
-			RunE: func(cmd *cobra.Command, argv []string) error {
-				return runEdit(cmd.Context(), e, scope, actionRemoved, edit.Change{Name: argv[0], Drop: true})
-			},
-		}),
-		flag(&cobra.Command{
-			Use: "enable NAME", Example: "  toolreg servers enable github",
-			Short: "Enable a disabled server", Args: cli.ArgsBetween(1, 1, "the NAME of a server"),
-			ValidArgsFunction: complete.Arg(e.Complete().Servers),
-			Long:              editHelp("Enable a server by removing disabled from its entry.", editCodes),
-			RunE: func(cmd *cobra.Command, argv []string) error {
-				return runEdit(cmd.Context(), e, scope, "enabled", edit.Change{Name: argv[0], Off: &on})
-			},
-		}),
-		flag(&cobra.Command{
-			Use: "disable NAME", Example: "  toolreg servers disable github --scope user",
-			Short:             "Disable a server without removing it",
-			Args:              cli.ArgsBetween(1, 1, "the NAME of a server"),
-			ValidArgsFunction: complete.Arg(e.Complete().Servers),
-			Long:              editHelp("Disable a server by setting disabled to true.", editCodes),
-			RunE: func(cmd *cobra.Command, argv []string) error {
-				return runEdit(cmd.Context(), e, scope, "disabled", edit.Change{Name: argv[0], Off: &off})
-			},
-		}),
+		command("remove", "", "Remove a server or an API from the settings",
+			"Remove a server from the settings file that contains it.", actionRemoved, edit.Change{Drop: true}),
+		command("enable", "", "Enable a disabled server",
+			"Enable a server by removing disabled from its entry.", "enabled", edit.Change{Off: &on}),
+		command("disable", " --scope user", "Disable a server without removing it",
+			"Disable a server by setting disabled to true.", "disabled", edit.Change{Off: &off}),
 	}
 }

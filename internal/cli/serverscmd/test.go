@@ -34,7 +34,7 @@ With --json it prints the fields of "toolreg servers" and toolNames.
 Exit codes: 0, 2, 3 (no such server), 8 (it failed, or it needs a login).`,
 		Example:           "  toolreg servers test github",
 		Args:              cli.ArgsBetween(1, 1, "the NAME of a server"),
-		ValidArgsFunction: complete.Arg(e.Complete().Servers),
+		ValidArgsFunction: complete.Arg(e.Complete().Servers()),
 		RunE:              func(cmd *cobra.Command, argv []string) error { return runTest(cmd.Context(), e, argv[0]) },
 	}
 }
@@ -58,12 +58,7 @@ func runTest(ctx context.Context, e *cli.Env, name string) error {
 	if err != nil {
 		return err
 	}
-	if e.IO.JSON {
-		if err := e.IO.PrintJSON(t); err != nil {
-			return err
-		}
-	}
-	if t.err != nil || e.IO.JSON {
+	if t.err != nil && !e.IO.JSON {
 		return t.err
 	}
 	var b strings.Builder
@@ -71,8 +66,7 @@ func runTest(ctx context.Context, e *cli.Env, name string) error {
 	for _, tool := range t.ToolNames {
 		fmt.Fprintf(&b, "  %s\n", ui.Line(tool))
 	}
-	_, err = e.IO.Out.Write([]byte(b.String()))
-	return err
+	return cmp.Or(e.IO.PrintText(t, b.String()), t.err)
 }
 
 func tryNamed(ctx context.Context, e *cli.Env, s *engine.Session, name string) (*trial, error) {

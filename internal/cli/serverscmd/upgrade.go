@@ -14,6 +14,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/cli/complete"
+	"github.com/toolreg/toolreg/internal/cli/settingsfile"
 	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/install"
 	"github.com/toolreg/toolreg/internal/jsonx"
@@ -46,10 +47,10 @@ severity high in the new version; then the exit code is 9. Values that only the 
 version needs are asked for, or given by --set.`, describedCodes),
 		Example:           `  toolreg servers upgrade github-mcp-server`,
 		Args:              cli.ArgsBetween(1, -1, "the NAME of a server"),
-		ValidArgsFunction: complete.Args(e.Complete().Servers),
+		ValidArgsFunction: complete.Args(e.Complete().Servers()),
 		RunE: func(cmd *cobra.Command, argv []string) error {
 			if len(argv) > 1 && len(o.set) > 0 {
-				return &cli.UsageError{Err: errors.New("--set is for one server")}
+				return cli.Usage("--set is for one server", "")
 			}
 			return runUpgrade(cmd.Context(), e, o, argv)
 		},
@@ -200,7 +201,7 @@ func (u *upgrade) findServer(e *cli.Env, name string) (file string, err error) {
 		return "", cli.Usage(fmt.Sprintf("server %q (%s) was not added from a registry", name, u.server.Origin),
 			"toolreg servers edit "+cli.Quote(name)+" changes its command")
 	}
-	files, err := editable(e, "")
+	files, err := settingsfile.Paths(e, "")
 	if err != nil {
 		return "", err
 	}

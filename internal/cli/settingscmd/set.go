@@ -44,7 +44,7 @@ tool's run).`,
 			}
 			return cli.ArgsBetween(2, -1, "a KEY and a VALUE")(cmd, argv)
 		},
-		ValidArgsFunction: complete.Args(e.Complete().SettingKeys, completeValues),
+		ValidArgsFunction: complete.Args(e.Complete().SettingKeys(), completeValues),
 		RunE: func(cmd *cobra.Command, argv []string) error {
 			return runSet(cmd.Context(), e, scope, argv[0], argv[1:])
 		},
@@ -85,13 +85,6 @@ type changedDocument struct {
 	File string `json:"file"`
 }
 
-func printChanged(ios *cli.IO, d changedDocument) error {
-	if !ios.JSON {
-		return nil
-	}
-	return ios.PrintJSON(d)
-}
-
 func runSet(ctx context.Context, e *cli.Env, scope, key string, words []string) error {
 	a, err := edit.Assign(key, words)
 	if err != nil {
@@ -115,13 +108,13 @@ func change(ctx context.Context, e *cli.Env, scope, key string,
 	if err != nil {
 		return changedDocument{}, err
 	}
-	_, err = settingsfile.Edit(ctx, e, settingsfile.EditOptions{File: file, Change: func(old []byte) ([]byte, error) {
+	_, err = settingsfile.Edit(ctx, e, file, false, func(old []byte) ([]byte, error) {
 		out, err := apply(file, old)
 		if err != nil {
 			return nil, err
 		}
 		return out, settingsfile.Check(ctx, e, file, old, out)
-	}})
+	})
 	return changedDocument{key, file}, err
 }
 
@@ -130,7 +123,7 @@ func change(ctx context.Context, e *cli.Env, scope, key string,
 func reportChange(ctx context.Context, e *cli.Env, scope string, changed changedDocument, text string) error {
 	key, file := changed.Key, changed.File
 	e.IO.Notef(text, key, file)
-	if err := printChanged(e.IO, changed); err != nil {
+	if err := e.IO.Report(changed); err != nil {
 		return err
 	}
 	s, diags, err := e.Config.Load(ctx)
@@ -177,7 +170,7 @@ Exit codes: 0, 1, 2 (no such setting, or the rest would be invalid without it), 
 		Example: `  toolreg settings unset approvalMode
   toolreg settings unset --scope project mcpServers.files.timeout`,
 		Args:              cli.ArgsBetween(1, 1, "a KEY"),
-		ValidArgsFunction: complete.Arg(e.Complete().SettingKeys),
+		ValidArgsFunction: complete.Arg(e.Complete().SettingKeys()),
 		RunE: func(cmd *cobra.Command, argv []string) error {
 			return runUnset(cmd.Context(), e, scope, argv[0])
 		},
@@ -243,15 +236,14 @@ func runEdit(ctx context.Context, e *cli.Env, scope string) error {
 	}
 	if text == string(old) {
 		e.IO.Notef("%s is unchanged", file)
-		return printChanged(e.IO, changedDocument{File: file})
+		return e.IO.Report(changedDocument{File: file})
 	}
-	_, err = settingsfile.Edit(ctx, e,
-		settingsfile.EditOptions{File: file, Ask: true, Change: func(now []byte) ([]byte, error) {
-			if !bytes.Equal(now, old) {
-				return nil, fmt.Errorf("%s was changed while you edited it; nothing was written", file)
-			}
-			return []byte(text), nil
-		}})
+	_, err = settingsfile.Edit(ctx, e, file, true, func(now []byte) ([]byte, error) {
+		if !bytes.Equal(now, old) {
+			return nil, fmt.Errorf("%s was changed while you edited it; nothing was written", file)
+		}
+		return []byte(text), nil
+	})
 	if err != nil {
 		return err
 	}
@@ -259,7 +251,7 @@ func runEdit(ctx context.Context, e *cli.Env, scope string) error {
 	if _, err := e.Config.Settings(ctx); err != nil { // problems outside the file, such as missing trust
 		return err
 	}
-	return printChanged(e.IO, changedDocument{File: file})
+	return e.IO.Report(changedDocument{File: file})
 }
 
 // edited lets the person edit the text of a file and returns the result once it has no

@@ -45,7 +45,7 @@ In a pipe each setting is one line: key, value and origin, separated by tabs.
 Exit codes: 0, 2 (a mistake in the settings, no such setting).`,
 		Example: `  toolreg settings show policy
   toolreg settings show mcpServers.github --json`,
-		ValidArgsFunction: complete.Args(e.Complete().SettingKeys),
+		ValidArgsFunction: complete.Args(e.Complete().SettingKeys()),
 		RunE:              func(cmd *cobra.Command, argv []string) error { return runShow(cmd.Context(), e, argv) },
 	}, &cobra.Command{
 		Use:   "path",
@@ -97,27 +97,18 @@ func runShow(ctx context.Context, e *cli.Env, keys []string) error {
 	if err != nil {
 		return err
 	}
-	if e.IO.JSON {
-		shown := []shownSetting{}
-		for _, v := range values {
-			shown = append(shown, shownSetting{v.Key, v.JSON, v.Origin.String(), earlierOrigins(v), v.Origin.Scope})
-		}
-		return e.IO.PrintJSON(map[string][]shownSetting{"settings": shown})
-	}
+	shown := []shownSetting{}
 	t := ui.Table{Header: []string{"KEY", "VALUE", "ORIGIN"}, Whole: []string{"VALUE"}}
 	for _, v := range values {
-		t.Add(v.Key, string(v.JSON), strings.Join(append(earlierOrigins(v), v.Origin.String()), ", "))
+		var earlier []string // of a combined value
+		for _, o := range v.Others {
+			earlier = append(earlier, o.String())
+		}
+		origin := v.Origin.String()
+		shown = append(shown, shownSetting{v.Key, v.JSON, origin, earlier, v.Origin.Scope})
+		t.Add(v.Key, string(v.JSON), strings.Join(append(earlier, origin), ", "))
 	}
-	return e.IO.PrintTable(&t)
-}
-
-// earlierOrigins returns the origins of a combined value in earlier scopes.
-func earlierOrigins(v merge.Value) []string {
-	var out []string
-	for _, o := range v.Others {
-		out = append(out, o.String())
-	}
-	return out
+	return e.IO.PrintResult(map[string][]shownSetting{"settings": shown}, &t, "")
 }
 
 // chosenSettings returns the settings with the keys in order, or all settings
@@ -157,14 +148,9 @@ func runPath(e *cli.Env) error {
 }
 
 func runSchema(ios *cli.IO) error {
-	if ios.JQ != nil || ios.JSON {
-		return ios.PrintJSON(table.Schema())
-	}
 	var b bytes.Buffer
 	if err := json.Indent(&b, table.Schema(), "", "  "); err != nil {
 		return fmt.Errorf("printing the schema: %w", err)
 	}
-	b.WriteByte('\n')
-	_, err := ios.Out.Write(b.Bytes())
-	return err
+	return ios.PrintText(table.Schema(), b.String()+"\n")
 }

@@ -40,7 +40,7 @@ func ScopeFlag(cmd *cobra.Command, scope *string, value, more string) {
 // Path returns the settings file of a scope: the user's, the project's,
 // or a named file. It need not exist.
 func Path(e *cli.Env, scope string) (string, error) {
-	root, err := projectRoot(e.Config) // also determines the working directory
+	root, err := e.Config.ProjectRoot() // also determines the working directory
 	if err != nil {
 		return "", err
 	}
@@ -64,35 +64,55 @@ func Path(e *cli.Env, scope string) (string, error) {
 	return path, err
 }
 
-// EditOptions describe a change to the content of a settings file.
-type EditOptions struct {
-	File string // absolute
-	// In Change, old is nil if there is no file. Change may be called again if the file has changed.
-	Change func(old []byte) ([]byte, error)
-	Ask    bool // show the change and ask, regardless of the file
+// Paths returns the settings files of a scope that can be changed, in descending precedence; those
+// of all scopes if it is "".
+func Paths(e *cli.Env, scope string) ([]string, error) {
+	if scope != "" {
+		path, err := Path(e, scope)
+		return []string{path}, err
+	}
+	var out []string
+	for _, f := range slices.Backward(e.Config.Globals.Files) {
+		if !e.Config.IsPiped(f) {
+			out = append(out, e.Config.Absolute(f))
+		}
+	}
+	for _, scope := range []string{"project", "user"} {
+		if scope == "user" && settings.UserFolder(e.Config.Environ) == "" {
+			continue
+		}
+		path, err := Path(e, scope)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, path)
+	}
+	return out, nil
 }
 
 // Edit reads a settings file, changes it and writes it with [Write]. Concurrent runs wait
-// for each other.
-func Edit(ctx context.Context, e *cli.Env, x EditOptions) (granted bool, err error) {
-	root, err := projectRoot(e.Config)
+// for each other. file is absolute; ask is that of [Change]. In change, old is nil if there is no
+// file. It may be called again if the file has changed.
+func Edit(ctx context.Context, e *cli.Env, file string, ask bool,
+	change func(old []byte) ([]byte, error)) (granted bool, err error) {
+	root, err := e.Config.ProjectRoot()
 	if err != nil {
 		return false, err
 	}
-	old, err := edit.Read(x.File)
+	old, err := edit.Read(file)
 	if err != nil {
 		return false, err
 	}
-	text, err := x.Change(old)
+	text, err := change(old)
 	if err != nil || bytes.Equal(old, text) {
 		return false, err
 	}
 	within := "" // do not write outside the project
-	if trust.Within(x.File, filepath.Join(root, ".toolreg")) {
+	if trust.Within(file, filepath.Join(root, ".toolreg")) {
 		within = root
 	}
-	return Write(ctx, e, Change{File: x.File, Old: old, New: text, Ask: x.Ask, Write: func() error {
-		return inTurn(ctx, e, func() error { return edit.File(within, x.File, x.Change) })
+	return Write(ctx, e, Change{File: file, Old: old, New: text, Ask: ask, Write: func() error {
+		return inTurn(ctx, e, func() error { return edit.File(within, file, change) })
 	}})
 }
 

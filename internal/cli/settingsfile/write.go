@@ -74,7 +74,7 @@ func project(ctx context.Context, config *cli.Config) (*settings.Project, error)
 // proposed returns the project as the change would make it; nil if trust in it
 // is not part of the question.
 func proposed(e *cli.Env, w Change) (*settings.Project, error) {
-	root, err := projectRoot(e.Config)
+	root, err := e.Config.ProjectRoot()
 	if err != nil || !e.Person.AtKeyboard() || !isProjectFile(root, w.File) {
 		return nil, err
 	}
@@ -187,12 +187,4 @@ func grantShown(ctx context.Context, e *cli.Env, shown *settings.Project) error 
 	err = e.Trust.Grant(ctx, now.Project)
 	e.Config.Forget()
 	return err
-}
-
-func projectRoot(config *cli.Config) (string, error) {
-	options, err := config.Options()
-	if err != nil {
-		return "", err
-	}
-	return settings.Root(options)
 }

@@ -106,11 +106,8 @@ func listTasks(e *cli.Env) error {
 func completeIDs(e *cli.Env) cobra.CompletionFunc {
 	return func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		all, _ := engine.ListTasks(e.Config.Folders)
-		var out []cobra.Completion
-		for _, task := range all {
-			out = append(out, cobra.CompletionWithDesc(task.ID, task.Tool))
-		}
-		return out, cobra.ShellCompDirectiveNoFileComp
+		return complete.List(all, func(t engine.Task) (string, string) { return t.ID, t.Tool }),
+			cobra.ShellCompDirectiveNoFileComp
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -40,19 +39,16 @@ Exit codes: 0, 2.`,
 		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, argv []string) error {
 			err := status(cmd, argv)
-			switch {
-			case !errors.Is(err, registry.ErrNotFound):
-				return err
-			case !e.IO.JSON:
-				_, err = fmt.Fprintln(e.IO.Out, err.Error()+"; nothing needs trust")
+			if !errors.Is(err, registry.ErrNotFound) {
 				return err
 			}
-			set, _, err := e.Config.Load(cmd.Context())
-			if err != nil {
-				return err
+			set, _, loadErr := e.Config.Load(cmd.Context())
+			if loadErr != nil {
+				return loadErr
 			}
 			none := []string{}
-			return e.IO.PrintJSON(trustDocument{Root: set.ProjectRoot, Files: none, Runs: none, Loosens: none, Expands: none})
+			return e.IO.PrintText(trustDocument{Root: set.ProjectRoot, Files: none, Runs: none, Loosens: none, Expands: none},
+				err.Error()+"; nothing needs trust\n")
 		},
 	}
 	grant := &cobra.Command{Use: "grant", Short: "Show what the project would run, and trust it", Args: cli.NoArgs,
@@ -122,29 +118,23 @@ func runStatus(ctx context.Context, e *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	if e.IO.JSON {
-		d := trustDocument{
-			Root: p.Root, Trusted: p.Trusted, Declined: !p.Trusted && e.Trust.Declined(p), Hash: p.Hash,
-			Files: cli.OrEmpty(p.Files), Runs: cli.OrEmpty(p.Runs),
-			Loosens: cli.OrEmpty(p.Loosens), Expands: cli.OrEmpty(p.Expands), Changes: p.Changes, Obstacle: p.Obstacle,
-		}
-		if !p.Granted.IsZero() {
-			d.Granted = &p.Granted
-		}
-		return e.IO.PrintJSON(d)
+	d := trustDocument{
+		Root: p.Root, Trusted: p.Trusted, Declined: !p.Trusted && e.Trust.Declined(p), Hash: p.Hash,
+		Files: cli.OrEmpty(p.Files), Runs: cli.OrEmpty(p.Runs),
+		Loosens: cli.OrEmpty(p.Loosens), Expands: cli.OrEmpty(p.Expands), Changes: p.Changes, Obstacle: p.Obstacle,
 	}
-	var b strings.Builder
+	if !p.Granted.IsZero() {
+		d.Granted = &p.Granted
+	}
 	state := "not trusted"
 	switch {
 	case p.Trusted:
 		state = "trusted"
-	case e.Trust.Declined(p):
+	case d.Declined:
 		state = "not trusted, because you declined; run toolreg trust grant to change that"
 	}
-	fmt.Fprintf(&b, "project: %s\nstate:   %s\nhash:    %s\n", ui.Line(p.Root), state, p.Hash)
-	b.WriteString(cli.DescribeProject(p, e.IO.Width(), e.IO.Color(e.IO.OutTTY)))
-	_, err = e.IO.Out.Write([]byte(b.String()))
-	return err
+	return e.IO.PrintText(d, fmt.Sprintf("project: %s\nstate:   %s\nhash:    %s\n", ui.Line(p.Root), state, p.Hash)+
+		cli.DescribeProject(p, e.IO.Width(), e.IO.Color(e.IO.OutTTY)))
 }
 
 func runGrant(ctx context.Context, e *cli.Env, o *options) error {
@@ -190,12 +180,9 @@ func agreed(ctx context.Context, e *cli.Env, p *settings.Project, hash string) e
 		Text: "granting trust: " + registry.ErrNeedsConfirmation.Error(),
 		Help: globals.Command("trust status") + " shows what would run; then " +
 			globals.Command("trust grant --hash "+p.Hash) + " grants it without a question"}
-	if e.Person.NonInteractive {
-		return nobody
-	}
-	tty, err := e.Person.OpenTTY()
+	tty, err := e.Person.Require(nobody)
 	if err != nil {
-		return nobody
+		return err
 	}
 	defer tty.Close()
 	if agreed, err := cli.AskTrust(ctx, tty, p); err != nil && !errors.Is(err, ui.ErrNoAnswer) {

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"time"
 
@@ -51,7 +50,7 @@ params), 8 (its source failed).`,
   toolreg why run_shell_command command='git log | sudo tee log'
   toolreg why github__create_issue --explain --json`,
 		Args:              cli.ArgsBetween(1, -1, "the name of a tool"),
-		ValidArgsFunction: complete.Args(e.Complete().Tools, e.Complete().Params),
+		ValidArgsFunction: complete.Args(e.Complete().Tools(), e.Complete().Params()),
 		RunE: func(cmd *cobra.Command, argv []string) error {
 			return run(cmd.Context(), e, o, argv[0], argv[1:])
 		},
@@ -137,7 +136,7 @@ func run(ctx context.Context, e *cli.Env, o *options, name string, argv []string
 	}
 	reg, tools, err := e.Engine.FindTools(ctx, s, name, false)
 	if d, ok := hidden(name, err); ok {
-		return printWhy(e.IO, d)
+		return e.IO.PrintText(d, whyText(d, e.IO))
 	}
 	if err != nil {
 		return err
@@ -162,7 +161,7 @@ func run(ctx context.Context, e *cli.Env, o *options, name string, argv []string
 		if i > 0 && !e.IO.JSON {
 			fmt.Fprintln(e.IO.Out)
 		}
-		if err := printWhy(e.IO, d); err != nil {
+		if err := e.IO.PrintText(d, whyText(d, e.IO)); err != nil {
 			return err
 		}
 	}
@@ -262,14 +261,6 @@ func approvalOf(ctx context.Context, store *policy.Approvals, v policy.Verdict) 
 		}
 	}
 	return nil
-}
-
-func printWhy(ios *cli.IO, d Document) error {
-	if ios.JSON {
-		return ios.PrintJSON(d)
-	}
-	_, err := io.WriteString(ios.Out, whyText(d, ios))
-	return err
 }
 
 // whyText formats the answer for a person: one field per line, the last of

@@ -12,8 +12,7 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// maxAlternatives is the maximum number of rules for one prefix_rule.
-const maxAlternatives = 64
+const maxAlternatives = 64 // the maximum number of rules for one prefix_rule
 
 // readCodexRules reads Codex's rules. If several match a command, Codex applies the
 // strictest, so the rules are sorted by strictness. Only literals are read; nothing
@@ -105,7 +104,6 @@ func alternatives(v any) ([][]string, bool) {
 	return out, true
 }
 
-// quoteWords returns words as a shell command line.
 func quoteWords(list []string) string {
 	quoted := make([]string, len(list))
 	for i, w := range list {

@@ -17,7 +17,7 @@ import (
 // if importing it returns the same rule.
 type exporter struct {
 	exact func(r Rule) []string                    // candidates for an exact counterpart
-	wide  func(r Rule) []string                    // broader entries, for rules that ask or deny
+	wide  func(r Rule) []string                    // entries for a widened rule that asks or denies
 	read  func(decision, entry string) []Rule      // imports an entry
 	join  func(entries map[string][]string) string // renders entries, given by decision
 	order bool                                     // the order of rules matters in the other program
@@ -76,18 +76,15 @@ func exporters(ctx context.Context) map[string]exporter {
 			return []Rule{*rule}
 		}},
 		"codex": {
-			exact: codexEntries, wide: func(r Rule) []string { return codexEntries(widened(r)) },
-			join: codexText, read: func(_, entry string) []Rule {
+			exact: codexEntries, wide: codexEntries, join: codexText, read: func(_, entry string) []Rule {
 				got, _ := readCodexRules(ctx, []RuleFile{{Data: []byte(entry)}})
 				return got.Rules
 			},
 		},
-		"gemini": {order: true, exact: geminiEntries,
-			wide: func(r Rule) []string { return geminiEntries(widened(r)) }, join: geminiText,
-			read: func(_, entry string) []Rule {
-				got, _ := readGeminiRules([]RuleFile{{Data: []byte(entry)}})
-				return got.Rules
-			}},
+		"gemini": {order: true, exact: geminiEntries, wide: geminiEntries, join: geminiText, read: func(_, entry string) []Rule {
+			got, _ := readGeminiRules([]RuleFile{{Data: []byte(entry)}})
+			return got.Rules
+		}},
 	}
 }
 
@@ -117,7 +114,7 @@ func (x exporter) entry(r Rule) (entry, note string) {
 		}
 	}
 	if r.Decision != allow {
-		for _, candidate := range x.wide(r) {
+		for _, candidate := range x.wide(widened(r)) {
 			if len(x.read(r.Decision, candidate)) > 0 {
 				return candidate, broader + strings.Join(strings.Fields(candidate), " ")
 			}
@@ -184,14 +181,13 @@ func claudeGlob(glob string) string {
 	return glob
 }
 
-// claudeWide returns entries that are broader than a rule.
+// claudeWide returns the entry for a whole tool or server.
 func claudeWide(r Rule) []string {
-	switch {
-	case r.Server != "":
-		r.When = ""
+	if r.Server != "" {
 		return claudeEntries(r)
-	case claudeTool(r.Tool) != "":
-		return []string{claudeTool(r.Tool)}
+	}
+	if name := claudeTool(r.Tool); name != "" {
+		return []string{name}
 	}
 	return nil
 }

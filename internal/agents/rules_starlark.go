@@ -15,8 +15,7 @@ type call struct {
 	args map[string]any // a string, a []any, or nil for other literals
 }
 
-// maxNesting is the maximum nesting of lists.
-const maxNesting = 16
+const maxNesting = 16 // the maximum nesting of lists
 
 // starlark reads the calls in a file without evaluating anything. Every statement
 // must be a call with named arguments that are literals.

@@ -114,7 +114,6 @@ func HelpPage(cmd *cobra.Command, width int, color bool) string {
 	return h.String()
 }
 
-// helpText builds a help page.
 type helpText struct {
 	strings.Builder
 	color bool
@@ -251,7 +250,6 @@ func FlagsHelp(root *cobra.Command, width int) string {
 		"\nFlags that few need, with the commands that use them\n\n" + RareFlags(root).FlagUsagesWrapped(width)
 }
 
-// docs is the address of the documentation.
 const docs = "https://github.com/toolreg/toolreg/blob/main/docs/"
 
 const rulesHelp = `The first rule that matches a call decides: allow, sandbox, ask or deny.

@@ -296,7 +296,6 @@ func (p *pipeWriter) IsBroken() bool {
 	return p.broken
 }
 
-// readerFunc is a function that implements io.Reader.
 type readerFunc func([]byte) (int, error)
 
 func (f readerFunc) Read(b []byte) (int, error) { return f(b) }

@@ -20,8 +20,7 @@ import (
 	"github.com/toolreg/toolreg/internal/trust"
 )
 
-// maxDescription is the maximum size of a server.json, in bytes.
-const maxDescription = 1 << 20
+const maxDescription = 1 << 20 // the maximum size of a server.json, in bytes
 
 // Described is a server that a registry, a file or a bundle describes. Its owner closes it.
 type Described struct {

@@ -20,7 +20,6 @@ import (
 	"github.com/toolreg/toolreg/internal/ui/picture"
 )
 
-// printer prints the result of one call.
 type printer struct {
 	ios       *cli.IO
 	person    *cli.Person
@@ -373,8 +372,7 @@ func (s *stream) finish(ctx context.Context, t *registry.Tool, r registry.Result
 // prints nothing.
 type tracer struct{ ios *cli.IO }
 
-// maxTraced is the maximum width of the arguments in columns.
-const maxTraced = 120
+const maxTraced = 120 // the maximum width of the arguments in columns
 
 // call prints a finished call: its arguments, outcome and duration.
 func (t *tracer) call(ctx context.Context, m Made) {

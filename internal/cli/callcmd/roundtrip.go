@@ -19,8 +19,7 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// maxTogether is how many calls of one response run concurrently.
-const maxTogether = 8
+const maxTogether = 8 // how many calls of one response run concurrently
 
 const dialogueHelp = `With --format, stdin is a model's response: the whole response of the API, the
 message in it, only the list of calls, or the stream of events as it was received.

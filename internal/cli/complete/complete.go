@@ -17,7 +17,6 @@ import (
 
 	"github.com/toolreg/toolreg/internal/builtin"
 	"github.com/toolreg/toolreg/internal/engine"
-	"github.com/toolreg/toolreg/internal/engine/sources"
 	"github.com/toolreg/toolreg/internal/provider"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
@@ -191,7 +190,11 @@ func (c Completer) Servers() cobra.CompletionFunc {
 // Plugins completes ids of plugins, including those that are not in use.
 func (c Completer) Plugins() cobra.CompletionFunc {
 	return c.Session(func(_ context.Context, s *engine.Session, _ []string, _ string) []cobra.Completion {
-		return List(s.Plugins.Found, func(p sources.Plugin) (string, string) { return p.ID, p.Description })
+		var out []cobra.Completion
+		for _, p := range s.Plugins.Found {
+			out = append(out, cobra.CompletionWithDesc(p.ID, p.Description))
+		}
+		return out
 	})
 }
 
@@ -255,5 +258,4 @@ func summary(description string) string {
 	return text.ClipRunes(strings.TrimSuffix(strings.TrimSpace(line), "."), summaryLength)
 }
 
-// summaryLength is the maximum length of a description's first sentence.
-const summaryLength = 80
+const summaryLength = 80 // the maximum length of a description's first sentence

@@ -325,5 +325,4 @@ func flagPrefix(word string) string {
 	return ""
 }
 
-// maxDescription is the maximum length of a description.
-const maxDescription = 120
+const maxDescription = 120 // the maximum length of a description

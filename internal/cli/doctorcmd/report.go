@@ -180,7 +180,7 @@ func (x *examination) fixFor(set *settings.Settings, source string) fix {
 // fixFile returns the fix that edits a file with mistakes; nil if file is not the path of
 // a settings file.
 func fixFile(file string) fix {
-	if ext := filepath.Ext(file); filepath.IsAbs(file) && (ext == ".yaml" || ext == ".yml" || ext == ".json") {
+	if filepath.IsAbs(file) && settingsfile.IsNamed(file) {
 		return fix{{"settings", "edit", "--scope", file}}
 	}
 	return nil

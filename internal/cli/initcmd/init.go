@@ -264,7 +264,6 @@ func shellRule(e *cli.Env, s *settings.Settings) []byte {
 	return []byte("{tool: run_shell_command, decision: sandbox}")
 }
 
-// place is where the settings are written.
 type place struct {
 	root, dir    string // nothing is written outside root; "" means no restriction
 	mode, folder fs.FileMode

@@ -20,7 +20,6 @@ import (
 	"github.com/toolreg/toolreg/internal/ui"
 )
 
-// costOptions are the options of list about the cost of declarations.
 type costOptions struct {
 	wanted   bool
 	format   string

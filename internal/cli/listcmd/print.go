@@ -95,7 +95,6 @@ func (e encoded) appendTo(data []byte) []byte {
 	return append(data, rest...)
 }
 
-// printTools prints a line for each tool.
 func printTools(ios *cli.IO, tools []*registry.Tool, hidden []registry.Hidden, all bool) error {
 	t := ui.Table{Header: []string{"NAME", "SOURCE", "CATEGORY", "DISPLAY NAME", "DESCRIPTION"},
 		Spare: []string{"DISPLAY NAME", "CATEGORY", "SOURCE"}}

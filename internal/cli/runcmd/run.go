@@ -72,8 +72,7 @@ limit), 8, 9 (--check found mistakes), 124 (time limit).`,
 	return cmd
 }
 
-// maxScript is the maximum size of a script in bytes.
-const maxScript = 4 << 20
+const maxScript = 4 << 20 // the maximum size of a script in bytes
 
 func run(ctx context.Context, e *cli.Env, o *options, file string, argv []string) error {
 	given, fromStdin := o.params.Given()

@@ -15,36 +15,27 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-func newStartCommand(e *cli.Env) *cobra.Command {
-	return &cobra.Command{
-		Use:   "start NAME…",
-		Short: "Start servers that outlast a run",
-		Long: `Start servers whose entries have the setting keep, unless they run already. They
+func newStartCommands(e *cli.Env) []*cobra.Command {
+	command := func(name, short, long string, again bool) *cobra.Command {
+		return &cobra.Command{
+			Use: name + " NAME…", Short: short, Long: long,
+			Example:           "  toolreg servers " + name + " browser",
+			ValidArgsFunction: complete.Args(e.Complete().Servers()),
+			RunE:              func(cmd *cobra.Command, argv []string) error { return runStart(cmd.Context(), e, argv, again) },
+		}
+	}
+	return []*cobra.Command{
+		command("start", "Start servers that outlast a run",
+			`Start servers whose entries have the setting keep, unless they run already. They
 keep running until no run has used them for that long; calls attach to them.
 
 Exit codes: 0, 2 (also for a server without keep), 3 (no such server), 8 (a
-server failed).`,
-		Example:           `  toolreg servers start browser`,
-		ValidArgsFunction: complete.Args(e.Complete().Servers()),
-		RunE: func(cmd *cobra.Command, argv []string) error {
-			return runStart(cmd.Context(), e, argv, false)
-		},
-	}
-}
-
-func newRestartCommand(e *cli.Env) *cobra.Command {
-	return &cobra.Command{
-		Use:   "restart NAME…",
-		Short: "Stop servers that outlast a run and start them again",
-		Long: `Stop the kept processes of servers, and start them again.
+server failed).`, false),
+		command("restart", "Stop servers that outlast a run and start them again",
+			`Stop the kept processes of servers, and start them again.
 
 Exit codes: 0, 1 (one does not stop), 2 (also for a server without keep), 3 (no
-such server), 8 (a server failed).`,
-		Example:           `  toolreg servers restart browser`,
-		ValidArgsFunction: complete.Args(e.Complete().Servers()),
-		RunE: func(cmd *cobra.Command, argv []string) error {
-			return runStart(cmd.Context(), e, argv, true)
-		},
+such server), 8 (a server failed).`, true),
 	}
 }
 

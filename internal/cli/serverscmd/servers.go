@@ -34,8 +34,8 @@ func New(e *cli.Env) *cobra.Command {
 	cmd.AddCommand(editCommands(e)...)
 	cmd.AddCommand(newLoginCommand(e), newLogoutCommand(e))
 	cmd.AddCommand(newFindCommand(e), newOutdatedCommand(e), newUpgradeCommand(e), newTestCommand(e),
-		newCheckCommand(e), newReadCommand(e), newPromptCommand(e), newStartCommand(e), newStopCommand(e),
-		newRestartCommand(e))
+		newCheckCommand(e), newReadCommand(e), newPromptCommand(e), newStopCommand(e))
+	cmd.AddCommand(newStartCommands(e)...)
 	return cmd
 }
 

@@ -108,7 +108,12 @@ func try(ctx context.Context, e *cli.Env, s *engine.Session, servers []*mcpclien
 		failed[name] = r.Err
 	}
 	all = lastListed(ctx, e, s)
-	names := listedNames(all)
+	names := map[[2]string]string{} // of toolreg list, by server and its name for the tool
+	if all != nil {
+		for _, tool := range all.Tools() {
+			names[[2]string{tool.Server, tool.ServerTool}] = tool.Name
+		}
+	}
 	for _, info := range append(sources.Infos(reg, servers, nil), sources.APIInfos(ctx, reg, apis)...) {
 		t := &trial{Info: info, ToolNames: []string{}, err: failed[info.Name]}
 		tools := reg.ByServer(info.Name)
@@ -140,19 +145,6 @@ func (t *trial) call(ctx context.Context, api *openapi.Source, tools []*registry
 	default:
 		t.Tried = result.Summary
 	}
-}
-
-// listedNames returns the names that toolreg list gives to the tools of servers, by server
-// and its name for the tool. reg may be nil.
-func listedNames(reg *registry.Registry) map[[2]string]string {
-	out := map[[2]string]string{}
-	if reg == nil {
-		return out
-	}
-	for _, t := range reg.Tools() {
-		out[[2]string{t.Server, t.ServerTool}] = t.Name
-	}
-	return out
 }
 
 // String describes a working server in one line.

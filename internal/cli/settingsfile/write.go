@@ -228,7 +228,7 @@ func Path(e *cli.Env, scope string) (string, error) {
 	case "project":
 		dir = filepath.Join(root, ".toolreg")
 	default:
-		if !slices.Contains([]string{".yaml", ".yml", ".json", ".jsonc"}, strings.ToLower(filepath.Ext(scope))) {
+		if !IsNamed(scope) {
 			return "", cli.Usage(
 				fmt.Sprintf("--scope %q is neither user nor project nor the name of a .yaml or .json file", scope), "")
 		}
@@ -237,6 +237,11 @@ func Path(e *cli.Env, scope string) (string, error) {
 	path, err := settings.FileIn(dir)
 	path = cmp.Or(path, filepath.Join(dir, "settings.yaml"))
 	return path, err
+}
+
+// IsNamed reports whether a file has the name of one that can be changed as settings.
+func IsNamed(file string) bool {
+	return slices.Contains([]string{".yaml", ".yml", ".json", ".jsonc"}, strings.ToLower(filepath.Ext(file)))
 }
 
 // Paths returns the settings files of a scope that can be changed, in descending precedence; those

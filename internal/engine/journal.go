@@ -27,9 +27,9 @@ type Journal struct {
 
 	mu      sync.Mutex
 	earlier map[string][]journalEntry // by key, in the order of the calls
-	all     []finished
-	size    int64 // bytes of the results in all
-	found   bool  // the file is there
+	all     []func() journalEntry     // made only if they are kept
+	size    int64                     // bytes of the results in all
+	found   bool                      // the file is there
 }
 
 // maxJournal is how many bytes of results a journal has in memory.
@@ -70,22 +70,6 @@ type journalEntry struct {
 	Refused *exec.Denied `json:"denied,omitempty"` // in place of a result
 }
 
-// finished is a call of this run: an entry, or what one is made of only if it is kept.
-type finished struct {
-	entry  *journalEntry
-	name   string
-	params json.RawMessage
-	result registry.Result
-	denied *exec.Denied
-}
-
-func (f *finished) asEntry() journalEntry {
-	if f.entry != nil {
-		return *f.entry
-	}
-	return journalEntry{callKey(f.name, f.params), f.result.Stored(), f.denied}
-}
-
 func callKey(name string, params json.RawMessage) string {
 	return digest(name, jsonx.Canonical(params))
 }
@@ -108,18 +92,18 @@ func (j *Journal) Once(name string, params json.RawMessage,
 		return e.Result(), nil
 	}
 	result, again, err := call()
-	f := finished{name: name, params: params, result: result}
-	if err != nil {
-		denied, ok := errors.AsType[*exec.Denied](err)
-		if !ok || denied.Origin != exec.OriginPerson {
-			return result, err // it is made again
-		}
-		f.denied = denied
+	denied, _ := errors.AsType[*exec.Denied](err)
+	if err != nil && (denied == nil || denied.Origin != exec.OriginPerson) {
+		return result, err // it is made again
 	}
-	f.result.Content = slices.Clone(result.Content)
+	kept := result
+	kept.Content = slices.Clone(result.Content)
+	size := int64(len(result.Structured))
+	for _, c := range result.Content {
+		size += int64(len(c.Text) + len(c.Data))
+	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	size := sizeOf(&result)
 	switch {
 	case j.size+size <= maxJournal:
 		j.size += size
@@ -127,10 +111,10 @@ func (j *Journal) Once(name string, params json.RawMessage,
 		return result, err
 	default:
 		const why = "the call was made before the question, but its result was too large to be kept"
-		f.result = registry.Result{Content: []registry.Content{registry.TextContent(why)}, Summary: why,
+		kept = registry.Result{Content: []registry.Content{registry.TextContent(why)}, Summary: why,
 			IsError: true, ErrorCategory: registry.ErrorExecution}
 	}
-	j.all = append(j.all, f)
+	j.all = append(j.all, func() journalEntry { return journalEntry{callKey(name, params), kept.Stored(), denied} })
 	return result, err
 }
 
@@ -147,17 +131,8 @@ func (j *Journal) take(name string, params json.RawMessage) *journalEntry {
 		return nil
 	}
 	j.earlier[key] = earlier[1:]
-	j.all = append(j.all, finished{entry: &earlier[0]})
+	j.all = append(j.all, func() journalEntry { return earlier[0] })
 	return &earlier[0]
-}
-
-// sizeOf returns the bytes of a result.
-func sizeOf(r *registry.Result) int64 {
-	n := int64(len(r.Structured))
-	for i := range r.Content {
-		n += int64(len(r.Content[i].Text) + len(r.Content[i].Data))
-	}
-	return n
 }
 
 // Keep stores the finished calls for as long as questions are kept.
@@ -183,8 +158,8 @@ func (j *Journal) Keep() {
 // that it did not reach.
 func (j *Journal) encode() ([]byte, error) {
 	f := journalFile{Expires: time.Now().Add(policy.QuestionLifetime)}
-	for i := range j.all {
-		f.Calls = append(f.Calls, j.all[i].asEntry())
+	for _, entry := range j.all {
+		f.Calls = append(f.Calls, entry())
 	}
 	for _, rest := range j.earlier {
 		f.Calls = append(f.Calls, rest...)

@@ -241,8 +241,10 @@ func checkUse(ctx context.Context, f Found, use *script.Mention) (findings []Fin
 		return nil
 	}
 	for _, v := range invalid.Violations {
-		param, _, _ := strings.Cut(strings.TrimPrefix(v.Pointer, "/"), "/")
-		param = strings.NewReplacer("~1", "/", "~0", "~").Replace(param)
+		param := ""
+		for param = range jsonx.Tokens(v.Pointer) {
+			break // only the first token is the name of a param
+		}
 		switch {
 		case unknown[param] && v.Keyword != "additionalProperties":
 			continue // only known when the script runs
@@ -252,10 +254,7 @@ func checkUse(ctx context.Context, f Found, use *script.Mention) (findings []Fin
 			v.Keyword != "additionalProperties" && (use.Open || len(unknown) > 0):
 			continue // a combination of params
 		}
-		at := use.At
-		if places[param] != "" {
-			at = places[param]
-		}
+		at := cmp.Or(places[param], use.At)
 		message := v.Message
 		if v.Pointer != "" {
 			message = v.Pointer[1:] + ": " + message

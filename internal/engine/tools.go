@@ -338,8 +338,11 @@ func (t *Tasks) Detach(ctx context.Context, tool *registry.Tool, call *registry.
 		}
 		dir, err := t.programs.Folders.State()
 		if err == nil {
-			t.sweep(ctx, dir)
-			err = dir.Put(taskPrefix+task.ID+taskSuffix, data)
+			_, over, _ := tasksIn(dir)
+			for _, old := range over {
+				_ = dir.Remove(ctx, old.file()) // what stays is removed the next time
+			}
+			err = dir.Put(task.file(), data)
 		}
 		if err != nil {
 			return fmt.Errorf("the task %q of server %q goes on, but could not be kept: %w",
@@ -351,16 +354,23 @@ func (t *Tasks) Detach(ctx context.Context, tool *registry.Tool, call *registry.
 	return nil
 }
 
-// sweep forgets tasks whose time is over. Those that it cannot forget stay until the next time.
-func (t *Tasks) sweep(ctx context.Context, dir *state.Dir) {
-	names, _ := dir.Names(taskPrefix, taskSuffix)
+func (t *Task) file() string { return taskPrefix + t.ID + taskSuffix }
+
+// tasksIn returns the tasks that are kept in a folder, and those whose time is over.
+func tasksIn(dir *state.Dir) (known, over []Task, err error) {
+	names, err := dir.Names(taskPrefix, taskSuffix)
 	for _, name := range names {
 		var task Task
-		if data, err := dir.Read(name); err == nil &&
-			json.Unmarshal(data, &task) == nil && time.Since(task.Created) >= keptTasks {
-			_ = dir.Remove(ctx, name)
+		data, err := dir.Read(name)
+		switch {
+		case err != nil || json.Unmarshal(data, &task) != nil || task.file() != name: // another run has removed it
+		case time.Since(task.Created) >= keptTasks:
+			over = append(over, task)
+		default:
+			known = append(known, task)
 		}
 	}
+	return known, over, err
 }
 
 // ListTasks returns the tasks that are kept in the state folder, oldest first.
@@ -369,23 +379,9 @@ func ListTasks(folders *state.Folders) ([]Task, error) {
 	if err != nil {
 		return nil, err
 	}
-	names, err := dir.Names(taskPrefix, taskSuffix)
-	if err != nil {
-		return nil, err
-	}
-	var out []Task
-	for _, name := range names {
-		var task Task
-		data, err := dir.Read(name)
-		if err != nil || json.Unmarshal(data, &task) != nil || task.ID == "" {
-			continue // another run has removed it
-		}
-		if time.Since(task.Created) < keptTasks {
-			out = append(out, task)
-		}
-	}
-	slices.SortFunc(out, func(a, b Task) int { return a.Created.Compare(b.Created) })
-	return out, nil
+	known, _, err := tasksIn(dir)
+	slices.SortFunc(known, func(a, b Task) int { return a.Created.Compare(b.Created) })
+	return known, err
 }
 
 // Find returns the task whose id begins with prefix, and its server. The error may be
@@ -449,5 +445,5 @@ func (t *Tasks) Forget(ctx context.Context, task Task) error {
 	if err != nil {
 		return err
 	}
-	return dir.Remove(ctx, taskPrefix+task.ID+taskSuffix)
+	return dir.Remove(ctx, task.file())
 }

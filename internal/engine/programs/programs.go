@@ -43,7 +43,9 @@ type Set struct {
 	Env      []string // of the commands that tools run; nil until it is known
 	own      []string // of programs that no setting of the project names; see [settings.Settings.For]
 	EnvErr   error    // why Env is incomplete
-	shell    func() string
+	// Shell returns the shell whose grammar is used to read commands, which is the one that
+	// runs them.
+	Shell func() string
 }
 
 // New expands the environments of programs. References to commands run these, unless
@@ -64,7 +66,7 @@ func New(ctx context.Context, given Set, still bool, seen func(value string)) *S
 		p.Expander = p.Expander.WithoutCommands()
 	}
 	p.Expander.Seen = seen
-	p.shell = sync.OnceValue(func() string { return builtin.Shell(p.Env) })
+	p.Shell = sync.OnceValue(func() string { return builtin.Shell(p.Env) })
 	p.Env, p.EnvErr = values.ToolEnviron(ctx, p.Settings, p.Expander, p.Environ)
 	p.own = p.Env
 	if own := p.Settings.For(settings.ScopeUser); own != p.Settings {
@@ -106,10 +108,6 @@ func (p *Set) Workspace() string {
 	}
 	return p.Settings.Workspace
 }
-
-// Shell returns the shell whose grammar is used to read commands, which is the one that
-// runs them.
-func (p *Set) Shell() string { return p.shell() }
 
 // Bytecode returns a variable with which Python keeps compiled modules in a folder of toolreg.
 // Those in a project are not covered by trust, because they change from run to run, but an

@@ -344,7 +344,6 @@ const filePrefix = "source-"
 
 func (s Source) file() string { return filePrefix + s.Key }
 
-// readRecord reads a record; nil without an error if there is none.
 func (s *Store) readRecord(source Source) (Record, error) {
 	dir, err := s.dir()
 	if err != nil {

@@ -69,7 +69,6 @@ func (p *Plugin) assignProblems(doc *document.Document, problems []document.Prob
 	}
 }
 
-// rejectTool records a problem of the tool at an index.
 func (p *Plugin) rejectTool(i int, problem document.Problem) {
 	if p.bad == nil {
 		p.bad = map[int][]document.Problem{}

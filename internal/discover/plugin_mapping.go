@@ -97,7 +97,6 @@ func properties(o object) map[string]json.RawMessage {
 	return members
 }
 
-// newFiller parses a text with placeholders for params.
 func newFiller(s string, params map[string]json.RawMessage) (filler, error) {
 	f := filler{}
 	for {

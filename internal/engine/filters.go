@@ -117,7 +117,6 @@ func originOf(l settings.List) string {
 	return l.Entries[0].Origin.String()
 }
 
-// deniedPermissions maps each permission that is turned off to its setting.
 func deniedPermissions(set *settings.Settings) map[string]string {
 	out := map[string]string{}
 	for name, allowed := range set.Permissions {

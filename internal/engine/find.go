@@ -259,7 +259,6 @@ func (f *finder) loadRegistry(ctx context.Context, step step, name string, q Que
 	return reg
 }
 
-// loadSources runs sources and shows progress.
 func (f *finder) loadSources(ctx context.Context, from []registry.Source, partial bool) *registry.Registry {
 	done := f.reports.screen.Watch()
 	defer done()

@@ -59,7 +59,6 @@ func (s *Scripts) Tool(ctx context.Context, file string) Found {
 	return Found{Registry: s.finder.BuiltIn(ctx), Tool: s.tool(RunScript, file)}
 }
 
-// isScriptName reports whether a name may be that of run_script.
 func isScriptName(name string) bool {
 	for strings.HasPrefix(name, takenPrefix) {
 		name = name[len(takenPrefix):]

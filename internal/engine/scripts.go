@@ -49,7 +49,6 @@ func (s *Scripts) Script(ctx context.Context, file string, text []byte, call reg
 	return s.Run(ctx, file, text, call.Params, call, true)
 }
 
-// limits returns the limits of the settings.
 func (s *Scripts) limits() script.Limits {
 	set := s.finder.set.Script
 	return script.Limits{Steps: uint64(set.Steps), Calls: set.Calls, Memory: uint64(set.Memory), Timeout: set.Timeout,
@@ -163,7 +162,6 @@ func (r *scriptRun) make(ctx context.Context, name string,
 	return result, middleware.ReadOnly(f.Tool), err
 }
 
-// name returns the name of the tool that a path names.
 func (r *scriptRun) name(ctx context.Context, path []string) (string, error) {
 	if len(path) == 1 {
 		return path[0], nil

@@ -147,7 +147,6 @@ type Override struct {
 	Entry       json.RawMessage `json:"entry"` // with secrets masked
 }
 
-// newOverride returns the override of a tool, or nil if it has none.
 func newOverride(t *registry.Tool) *Override {
 	if t.Reshaped == nil {
 		return nil

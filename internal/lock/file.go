@@ -108,7 +108,6 @@ func Read(dir string) (*File, error) {
 	return file, nil
 }
 
-// decode decodes the content of a lock file.
 func decode(data []byte) (*File, error) {
 	if len(data) > maxFile {
 		return nil, fmt.Errorf("it is larger than the limit of %d bytes", maxFile)

@@ -79,7 +79,6 @@ func (c Cache) now() time.Time {
 	return c.Now()
 }
 
-// name returns the name of the file for a call of a tool.
 func (c Cache) name(ctx context.Context, t *registry.Tool, parts ...string) (string, error) {
 	credentials, key := "", []byte(nil)
 	var err error

@@ -236,7 +236,6 @@ func addNote(parts []registry.Content, text string) []registry.Content {
 	return append(parts, registry.TextContent(text))
 }
 
-// saveText writes all text to a file.
 func (o Output) saveText(ctx context.Context, tool string, parts []registry.Content) (note, path string) {
 	s := o.spill(ctx, tool)
 	for _, c := range parts {
@@ -287,7 +286,6 @@ type spill struct {
 // created. No file is created for a call within its limit.
 const maxBuffered = 1 << 20
 
-// add adds the next piece.
 func (s *spill) add(part string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -98,7 +98,6 @@ func (s *shaping) texts(out *registry.Tool) {
 	out.Provider = o.ProviderFields
 }
 
-// reshape changes the params of the tool.
 func (s *shaping) reshape(out *registry.Tool) {
 	s.schema = newObject(s.tool.InputSchema)
 	s.to = &translation{
@@ -193,7 +192,6 @@ func (s *shaping) fix(p *param, parts []*jsonx.Value) {
 	s.to.fixed = append(s.to.fixed, value{p.of, p.value()})
 }
 
-// narrow restricts a param to the values of its enum.
 func (s *shaping) narrow(p *param, parts []*jsonx.Value) {
 	for _, item := range elements(p.Enum) {
 		if !s.fits(p, "enum", item, parts) {

@@ -53,7 +53,6 @@ type param struct {
 // cannot set it.
 func (p *param) isFixed() bool { return p.Hidden || p.Const != nil }
 
-// lists reports whether a value is in the enum.
 func (p *param) lists(value json.RawMessage) bool {
 	return slices.ContainsFunc(elements(p.Enum),
 		func(item json.RawMessage) bool { return jsonx.Canonical(item) == jsonx.Canonical(value) })
@@ -159,7 +158,6 @@ func (o *override) checkSchema() {
 	}
 }
 
-// elements returns the elements of a list; nil if it is none.
 func elements(list json.RawMessage) []json.RawMessage {
 	items, _ := jsonx.Elements(list)
 	return items

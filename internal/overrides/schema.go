@@ -59,7 +59,6 @@ func (o *object) collect(s *jsonx.Value, left *int) {
 	}
 }
 
-// references returns the references of the tool's own schema.
 func (o *object) references() *schema.Refs {
 	if o.refs == nil {
 		o.refs = schema.NewRefs(parse(o.given))
@@ -124,7 +123,6 @@ func (o *object) refersTo(name string) bool {
 	return false
 }
 
-// makeOptional removes a param from the required ones.
 func (o *object) makeOptional(name string) {
 	for _, part := range o.parts {
 		list := part.Get("required")
@@ -138,7 +136,6 @@ func (o *object) makeOptional(name string) {
 	}
 }
 
-// remove removes a param from the schema.
 func (o *object) remove(name string) {
 	for _, properties := range o.propertiesWith(name) {
 		properties.Remove(name)
@@ -244,7 +241,6 @@ func (o *object) conditional(name string) string {
 	return ""
 }
 
-// mentions reports whether the value of a keyword names a param.
 func (o *object) mentions(keyword string, v *jsonx.Value, name string, depth int) bool {
 	within := func(s *jsonx.Value) bool { return o.isNamedIn(s, name, depth) }
 	switch keyword {

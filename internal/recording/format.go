@@ -78,7 +78,6 @@ type tool struct {
 	Quarantine string          `json:"quarantine,omitempty"`
 }
 
-// result is the result of a call.
 type result struct {
 	registry.StoredResult
 	// Tenths is the duration in tenths of a second, rounded down: the rest differs from
@@ -204,7 +203,6 @@ func rewritten(data []byte, change func(string) string) ([]byte, error) {
 	return v.JSON(), nil
 }
 
-// rewrite applies change to all strings and names of v.
 func rewrite(v *jsonx.Value, change func(string) string) {
 	if v.Is(jsonx.String) {
 		text := v.Text()

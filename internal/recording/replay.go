@@ -228,7 +228,6 @@ func (r *Recording) use(key exchange) *recorded {
 	return nil
 }
 
-// missing returns the error for an exchange that is not recorded.
 func (r *Recording) missing(key exchange) *NoCallError {
 	missing := &NoCallError{Tool: key.tool, File: r.name, Used: len(r.like[key])}
 	least := 0 // of the nearest call

@@ -287,7 +287,6 @@ func (a alternatives) constants(branch *jsonx.Value) []*jsonx.Value {
 	return nil
 }
 
-// keywordOf returns the schema keyword that failed.
 func keywordOf(e *jsonschema.ValidationError) string {
 	parts := strings.Split(e.KeywordLocation, "/")
 	if n := len(parts); n > 3 && parts[n-3] == "dependentRequired" { // the place of one name in the list of a property

@@ -87,7 +87,6 @@ func (l *Loader) LoadFor(ctx context.Context, sources []Source, name string, loo
 	return l.build(ctx, findings, false)
 }
 
-// usable counts the tools that are not quarantined.
 func (f *finding) usable() int {
 	n := 0
 	for i := range f.tools {

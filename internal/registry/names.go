@@ -56,7 +56,6 @@ func isNameRune(r rune) bool {
 // symbols, digits, then letters, whose case is only a tie-breaker.
 const collation = " _-,;:!?.'\"()[]{}@*/\\&#%`^+<=>|~$0123456789abcdefghijklmnopqrstuvwxyz"
 
-// compareNames compares display names in the order of listings.
 func compareNames(a, b string) int {
 	at := 0 // skip the common prefix: names of one server are similar
 	for at < min(len(a), len(b)) && a[at] == b[at] && a[at] < utf8.RuneSelf {

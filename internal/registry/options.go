@@ -60,7 +60,6 @@ type Options struct {
 	Found func(ctx context.Context, source string, tools []Tool, diags []Diagnostic, err error) []Tool
 }
 
-// finding is the outcome of one source.
 type finding struct {
 	once   sync.Once
 	done   chan struct{} // closed when the other fields are set

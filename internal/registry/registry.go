@@ -231,7 +231,6 @@ func (r *Registry) formerly(name string) *Tool {
 	return nil
 }
 
-// otherVersions returns the existing versions of the tool in name@version.
 func (r *Registry) otherVersions(name string) []string {
 	plain, _, ok := cutVersion(name)
 	if !ok {

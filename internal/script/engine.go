@@ -16,7 +16,6 @@ import (
 // stepsAtOnce is how often a thread adds its steps to those of the script.
 const stepsAtOnce = 10_000
 
-// engine runs one script.
 type engine struct {
 	start startMessage
 	link  *link

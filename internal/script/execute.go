@@ -66,7 +66,6 @@ func Execute(ctx context.Context) error {
 	return l.send(msgEnd, 0, end)
 }
 
-// all runs the script and returns its end.
 func (e *engine) all(source []byte) (end endMessage) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -266,7 +265,6 @@ func syntaxFailure(source []byte, err error) *Failure {
 	return &Failure{Kind: KindSyntax, At: wrong.Pos.String(), Message: answerSyntax(line, word, wrong.Msg)}
 }
 
-// around returns the text before a position, and its line.
 func around(source string, pos syntax.Position) (before, line string) {
 	lines := strings.SplitAfter(source, "\n")
 	if int(pos.Line) > len(lines) || pos.Line < 1 {

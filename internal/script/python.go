@@ -83,7 +83,6 @@ func isWordByte(c byte) bool {
 	return c == '_' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
 }
 
-// hasFString reports whether a line has a string with the prefix f.
 func hasFString(line string) bool {
 	for i := 1; i < len(line); i++ {
 		if (line[i] == '"' || line[i] == '\'') && (line[i-1] == 'f' || line[i-1] == 'F') &&
@@ -94,7 +93,6 @@ func hasFString(line string) bool {
 	return false
 }
 
-// answerName returns the message for a name that is not defined.
 func answerName(name, word, message string) string {
 	name, similar, _ := strings.Cut(name, " ")
 	for _, known := range []struct{ names, instead string }{

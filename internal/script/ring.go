@@ -41,7 +41,6 @@ type ringReader struct {
 	wait func() error // waits a moment for more
 }
 
-// ready reports whether there is something to read.
 func (r *ringReader) ready() bool { return r.written.Load() != r.at }
 
 func (r *ringReader) Read(p []byte) (int, error) {

@@ -224,7 +224,6 @@ func (r *running) serve(ctx context.Context) (endMessage, error) {
 	}
 }
 
-// answer makes one call and replies.
 func (r *running) answer(ctx context.Context, id uint32, c *callMessage) {
 	var reply Reply
 	switch c.Kind {
@@ -337,7 +336,6 @@ func (c *Clock) over() bool {
 	return c.expired
 }
 
-// end stops the clock for good.
 func (c *Clock) end() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

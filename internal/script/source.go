@@ -290,7 +290,6 @@ func IsIdentifier(name string) bool {
 	return name != "" && !slices.Contains(reserved(), name)
 }
 
-// reserved returns the words of the language.
 func reserved() []string {
 	return []string{"and", "as", "assert", "async", "await", "break", "class",
 		"continue", "def", "del", "elif", "else", "except", "finally", "for", "from",

@@ -83,7 +83,6 @@ type typing struct {
 	open []string // references that are being written
 }
 
-// of returns the type of a schema.
 func (t *typing) of(s *jsonx.Value, depth int) string {
 	if s.Is(jsonx.False) {
 		return "None"

@@ -217,7 +217,6 @@ func (e *encoder) medium(m *media) error {
 	return err
 }
 
-// enter begins a list or an object.
 func (e *encoder) enter(v any) error {
 	if slices.Contains(e.open, v) {
 		return e.fail("contains itself")
@@ -293,7 +292,6 @@ func identity(v starlark.Value) any {
 	return new(byte)
 }
 
-// validText replaces bytes that are not UTF-8.
 func validText(s string) string {
 	if utf8.ValidString(s) {
 		return s

@@ -65,7 +65,6 @@ func (f *Folders) state() (*Dir, error) {
 	return f.own()
 }
 
-// own returns the user's own state folder.
 func (f *Folders) own() (*Dir, error) { return f.users.get(f.Environ, DefaultDir) }
 
 // Detach makes all later calls of [Folders.State] and [Folders.Cache] return folders below dir, an
@@ -104,7 +103,6 @@ func decides(name string) bool {
 	return name == keyFile || name == "approvals.json" || strings.HasPrefix(name, "trust-")
 }
 
-// copyFiles copies the files with certain names.
 func copyFiles(to, from *Dir, which func(name string) bool) error {
 	names, err := from.Names("", "")
 	if err != nil {

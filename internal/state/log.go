@@ -118,7 +118,6 @@ func (a *Appender) close() error {
 	return f.Close()
 }
 
-// openLog opens the log for appending and creates it if necessary.
 func openLog(root *os.Root, name string) (*os.File, error) {
 	f, err := openFile(root, name, os.O_RDWR|os.O_APPEND)
 	if !errors.Is(err, fs.ErrNotExist) {

@@ -129,7 +129,6 @@ type scored struct {
 	words string
 }
 
-// score returns the score of a sentence with features.
 func score(features []uint32) float64 {
 	number := func(at int) float64 {
 		return float64(math.Float32frombits(binary.LittleEndian.Uint32([]byte(weights[at : at+4]))))

@@ -219,7 +219,6 @@ func (s *sentence) termsAt(at int) []int { return s.terms[s.from[at]:s.from[at+1
 
 func (s *sentence) isTerm(at, term int) bool { return slices.Contains(s.termsAt(at), term) }
 
-// has reports whether a word of the sentence is a term.
 func (s *sentence) has(term int) bool { return slices.Contains(s.terms, term) }
 
 // match calls found with each pattern in a sentence and the range of its words, unless skip

@@ -109,7 +109,6 @@ func (s *scanner) definition(it item) {
 	s.value(it.tree)
 }
 
-// value scans the texts in a value.
 func (s *scanner) value(v *jsonx.Value) {
 	switch v.Kind {
 	case jsonx.String:

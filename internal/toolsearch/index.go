@@ -195,7 +195,6 @@ func (p *part) stem(stem string) int32 {
 	return i
 }
 
-// merged joins the parts in order.
 func merged(parts []*part) map[string][]posting {
 	out := make(map[string][]posting, len(parts[0].stems))
 	for _, p := range parts {

@@ -73,7 +73,6 @@ func (x *Index) grade(called []int32, h Hit) int {
 	return 1
 }
 
-// ranking is the state of one query.
 type ranking struct {
 	*Index
 	scores  []float64 // by document

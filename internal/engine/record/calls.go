@@ -108,7 +108,6 @@ func OpenLog(folders *state.Folders, set settings.Audit) (*audit.Log, error) {
 	return &audit.Log{Dir: d, MaxSize: set.MaxSize, Keep: set.Keep}, nil
 }
 
-// addEntry writes an entry to the audit log if there is one.
 func (a *Calls) addEntry(ctx context.Context, e audit.Entry) {
 	e.Project = a.opts.Settings.ProjectRoot
 	log, err := a.openLog()
@@ -456,7 +455,6 @@ func RunsScript(ctx context.Context, sha256 string) {
 
 func (i *scriptInfo) inScript() bool { return i.parent != nil && i.parent.sha256 != "" }
 
-// audit returns the fields of the audit log.
 func (i *scriptInfo) audit() (script, parent, id string) {
 	script, id = i.sha256, i.id
 	if i.inScript() {

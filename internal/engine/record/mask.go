@@ -83,7 +83,6 @@ func (m *Mask) Message(text string) string {
 // Hide masks the secrets of the settings in a text.
 func (m *Mask) Hide(text string) string { return m.replacer().Replace(text) }
 
-// replacer returns a replacer that masks the secrets of the settings.
 func (m *Mask) replacer() *strings.Replacer {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -122,7 +122,6 @@ func (k *KeptServers) stop(ctx context.Context, server settings.Server) (stopped
 	return stopAll(ctx, folder.Path(), folder.OfServer(k.originOf(server)))
 }
 
-// forgetSessions forgets the sessions with an HTTP server of the settings.
 func (k *KeptServers) forgetSessions(ctx context.Context, server settings.Server) {
 	if !KeepsSessions(k.Folders) {
 		return
@@ -180,7 +179,6 @@ type link struct {
 	now    atomic.Pointer[mcpclient.Options] // of the session that owns the server
 }
 
-// newLink creates a server.
 func newLink(o mcpclient.Options) *link {
 	l, given := &link{}, o
 	l.now.Store(&given)
@@ -235,7 +233,6 @@ type links struct {
 	shared map[*link]*mcpclient.Options // with earlier, and their options in this session
 }
 
-// remove forgets a server.
 func (a *links) remove(at place) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -80,6 +80,14 @@ func callResult(o process.Outcome, err error, tool string) registry.Result {
 	return result
 }
 
+// paramsOf returns the params of a call as a program gets them on stdin.
+func paramsOf(call registry.Call) []byte {
+	if call.Params == nil {
+		return []byte("{}")
+	}
+	return call.Params
+}
+
 // limited adds the exceeded limit and its setting to the error of a call.
 func limited(err error, limit int64) error {
 	if errors.Is(err, process.ErrOutputLimit) {
@@ -88,27 +96,28 @@ func limited(err error, limit int64) error {
 	return err
 }
 
-// runTool runs the program of a tool, with root as the project root. showStderr says whether the result of a
-// program that succeeds has what it wrote to stderr.
-func runTool(ctx context.Context, spec *process.Spec, d *declaration, isResult, showStderr bool,
-	call registry.Call, root string) registry.Result {
+// runTool runs the program of a tool. showStderr says whether the result of a program that succeeds has what it
+// wrote to stderr.
+func (o *Options) runTool(ctx context.Context, spec *process.Spec, d *declaration, isResult, showStderr bool,
+	call registry.Call) registry.Result {
+	spec.MaxOutput, spec.Grace, spec.Linger = o.Limits.Output, callGrace, callLinger
 	stream(spec, d, isResult, call)
 	start := time.Now()
-	o, err := process.ConfinementOf(ctx).Run(ctx, *spec)
-	if err == nil && o.Err() == nil {
+	out, err := process.ConfinementOf(ctx).Run(ctx, *spec)
+	if err == nil && out.Err() == nil {
 		if isResult {
-			return wholeResult(ctx, o.Stdout, root, d.definition.OutputSchema)
+			return wholeResult(ctx, out.Stdout, o.ProjectRoot, d.definition.OutputSchema)
 		}
 		if !showStderr {
-			o.Stderr, o.StderrHead, o.StderrBytes = nil, 0, 0
+			out.Stderr, out.StderrHead, out.StderrBytes = nil, 0, 0
 		}
 	}
-	result := callResult(o, limited(err, spec.MaxOutput), d.definition.Name)
+	result := callResult(out, limited(err, spec.MaxOutput), d.definition.Name)
 	switch {
 	case result.IsError && ctx.Err() != nil:
 		result.ErrorCategory = interrupted(ctx.Err())
 	case !result.IsError && len(d.definition.OutputSchema) > 0:
-		result = structured(ctx, d.definition.OutputSchema, o.Stdout, result)
+		result = structured(ctx, d.definition.OutputSchema, out.Stdout, result)
 	}
 	result.Duration = time.Since(start)
 	return result

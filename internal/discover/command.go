@@ -201,16 +201,10 @@ func (c *command) call(ctx context.Context, d *declaration,
 			"call command %q (toolCallCommand, %s): %s", c.asWritten(c.opts.Call), c.opts.Call.Origin, err)
 	}
 	spec := process.Spec{
-		Argv:      append(slices.Clone(argv), d.original),
-		Dir:       c.opts.ProjectRoot,
-		Env:       append(slices.Clone(c.opts.Env), envProjectRoot+"="+c.opts.ProjectRoot, envTool+"="+d.original),
-		Stdin:     call.Params,
-		MaxOutput: c.opts.Limits.Output,
-		Grace:     callGrace,
-		Linger:    callLinger,
+		Argv:  append(slices.Clone(argv), d.original),
+		Dir:   c.opts.ProjectRoot,
+		Env:   append(slices.Clone(c.opts.Env), envProjectRoot+"="+c.opts.ProjectRoot, envTool+"="+d.original),
+		Stdin: paramsOf(call),
 	}
-	if spec.Stdin == nil {
-		spec.Stdin = []byte("{}")
-	}
-	return runTool(ctx, &spec, d, isResult, true, call, c.opts.ProjectRoot), nil
+	return c.opts.runTool(ctx, &spec, d, isResult, true, call), nil
 }

@@ -3,6 +3,7 @@ package discover
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -49,7 +50,7 @@ func readMapping(o object) (m mapping, field string, err error) {
 	default:
 		m.root = true
 	}
-	params := properties(o)
+	params := maps.Collect(jsonx.Members(jsonx.Get(o["parameters"], "properties")))
 	if raw := o["args"]; present(raw) {
 		var args []string
 		if json.Unmarshal(raw, &args) != nil {
@@ -90,13 +91,6 @@ func readMapping(o object) (m mapping, field string, err error) {
 
 const variableChars = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_"
 
-// properties returns the schemas of a tool's params by name.
-func properties(o object) map[string]json.RawMessage {
-	schema, _ := readObject(o["parameters"])
-	members, _ := readObject(schema["properties"])
-	return members
-}
-
 func newFiller(s string, params map[string]json.RawMessage) (filler, error) {
 	f := filler{}
 	for {
@@ -118,18 +112,12 @@ func newFiller(s string, params map[string]json.RawMessage) (filler, error) {
 				text.Quote(name))
 		case flag && len(f) == 0:
 			return nil, fmt.Errorf("{{?%s}} needs the option before it, such as --%s{{?%s}}", name, name, name)
-		case flag && !isBoolean(schema):
+		case flag && string(jsonx.Get(schema, "type")) != `"boolean"`:
 			return nil, fmt.Errorf("{{?%s}} needs a parameter of type boolean", name)
 		}
 		f = append(f, piece{param: name, flag: flag, dash: schema})
 		s = after
 	}
-}
-
-// isBoolean reports whether a schema has the type boolean alone.
-func isBoolean(schema json.RawMessage) bool {
-	var s struct{ Type string }
-	return json.Unmarshal(schema, &s) == nil && s.Type == "boolean"
 }
 
 // fill replaces the placeholders. ok is false if a param is absent, or false

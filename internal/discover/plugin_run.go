@@ -162,13 +162,11 @@ func (d *declarations) printed(stdout []byte) error {
 // run makes one call. The program's stderr is used only if it fails.
 func (p *plugin) run(ctx context.Context, argv []string, m mapping,
 	d *declaration, isResult bool, call registry.Call) (registry.Result, error) {
-	spec := process.Spec{MaxOutput: p.opts.Limits.Output, Grace: callGrace, Linger: callLinger}
+	var spec process.Spec
 	params, _ := readObject(call.Params) // validated; without params it is empty
 	spec.Argv, spec.Dir, spec.Env = m.apply(argv, p.Dir, p.opts.ProjectRoot, p.environ(d.original), params)
 	if m.args == nil {
-		if spec.Stdin = call.Params; spec.Stdin == nil {
-			spec.Stdin = []byte("{}")
-		}
+		spec.Stdin = paramsOf(call)
 	}
-	return runTool(ctx, &spec, d, isResult, false, call, p.opts.ProjectRoot), nil
+	return p.opts.runTool(ctx, &spec, d, isResult, false, call), nil
 }

@@ -270,11 +270,8 @@ func (o *object) isNamedIn(s *jsonx.Value, name string, depth int) bool {
 	if ref := s.Get("$ref"); ref.Is(jsonx.String) && o.isNamedIn(o.references().Lookup(ref.Text()), name, depth-1) {
 		return true
 	}
-	if all := s.Get("allOf"); all.Is(jsonx.Array) &&
-		slices.ContainsFunc(all.Items, func(m *jsonx.Value) bool { return o.isNamedIn(m, name, depth-1) }) {
-		return true
-	}
-	return slices.ContainsFunc(s.Members,
+	within := func(m *jsonx.Value) bool { return o.isNamedIn(m, name, depth-1) }
+	return slices.ContainsFunc(s.Get("allOf").Elements(), within) || slices.ContainsFunc(s.Members,
 		func(m jsonx.Member) bool { return o.mentions(m.Name, m.Value, name, depth-1) })
 }
 

@@ -116,10 +116,7 @@ func CoreToolsFilter(entries []Entry, setting string) Filter {
 // match the server's own names; exclude takes precedence. included is false if
 // includeTools is not set, which includes all tools.
 func ServerToolsFilter(server string, included bool, include, exclude []Entry, setting string) Filter {
-	bare, excluded := withoutArgs(include), slices.Clone(exclude)
-	for i := range excluded {
-		excluded[i].Value = NameIn(excluded[i].Value)
-	}
+	bare, excluded := withoutArgs(include), inForm(exclude, NameIn)
 	return func(t *Tool) *Hidden {
 		if !t.OfServer() || t.Server != server {
 			return nil
@@ -163,10 +160,7 @@ func Folded(name string) string { return strings.ToLower(NameIn(name)) }
 // plugin's id or [GroupPlugins]. Entries are trimmed and compared without regard to
 // case.
 func OptionalFilter(allowed []Entry) Filter {
-	folded := make([]Entry, len(allowed))
-	for i, e := range allowed {
-		folded[i] = Entry{Value: Folded(e.Value), Setting: e.Setting, OfProject: e.OfProject}
-	}
+	folded := inForm(allowed, Folded)
 	return func(t *Tool) *Hidden {
 		if !t.Optional {
 			return nil
@@ -205,12 +199,7 @@ func OnlyFilter(entries []Entry, setting string) Filter {
 // ExcludeFilter hides every tool that is listed by any name that it is called, ignoring
 // case. An entry with "(...)" is a policy rule and hides nothing.
 func ExcludeFilter(entries []Entry) Filter {
-	folded := make([]Entry, 0, len(entries))
-	for _, e := range entries {
-		if !strings.ContainsRune(e.Value, '(') {
-			folded = append(folded, Entry{Value: strings.ToLower(NameIn(e.Value)), Setting: e.Setting})
-		}
-	}
+	folded := slices.DeleteFunc(inForm(entries, Folded), func(e Entry) bool { return strings.ContainsRune(e.Value, '(') })
 	return func(t *Tool) *Hidden {
 		if len(folded) == 0 {
 			return nil
@@ -228,10 +217,17 @@ func ExcludeFilter(entries []Entry) Filter {
 
 // withoutArgs cuts "(...)" from each entry.
 func withoutArgs(entries []Entry) []Entry {
-	out := make([]Entry, len(entries))
-	for i, e := range entries {
-		name, _, _ := strings.Cut(e.Value, "(")
-		out[i] = Entry{Value: NameIn(name), Setting: e.Setting, OfProject: e.OfProject}
+	return inForm(entries, func(value string) string {
+		name, _, _ := strings.Cut(value, "(")
+		return NameIn(name)
+	})
+}
+
+// inForm returns entries with their values in another form.
+func inForm(entries []Entry, form func(string) string) []Entry {
+	out := slices.Clone(entries)
+	for i := range out {
+		out[i].Value = form(out[i].Value)
 	}
 	return out
 }

@@ -76,32 +76,30 @@ func startOf(n syntax.Node) string { return syntax.Start(n).String() }
 // toolOf returns the path of an expression such as tools.a or tools["a"].b; nil if it is
 // another one.
 func toolOf(x syntax.Expr) []string {
+	var of syntax.Expr
+	var name string
 	switch x := x.(type) {
 	case *syntax.DotExpr:
-		if isTools(x.X) {
-			return []string{x.Name.Name}
-		}
-		if before := toolOf(x.X); len(before) == 1 {
-			return append(before, x.Name.Name)
-		}
+		of, name = x.X, x.Name.Name
 	case *syntax.IndexExpr:
-		name, ok := stringOf(x.Y)
+		text, ok := stringOf(x.Y)
 		if !ok {
 			return nil
 		}
-		if isTools(x.X) {
-			return []string{name}
-		}
-		if before := toolOf(x.X); len(before) == 1 {
-			return append(before, name)
-		}
+		of, name = x.X, text
 	case *syntax.ParenExpr:
 		return toolOf(x.X)
+	default:
+		return nil
+	}
+	if isPredeclared(of, "tools") {
+		return []string{name}
+	}
+	if before := toolOf(of); len(before) == 1 {
+		return append(before, name)
 	}
 	return nil
 }
-
-func isTools(x syntax.Expr) bool { return isPredeclared(x, "tools") }
 
 // isPredeclared reports whether an expression is the predeclared name, not a variable.
 func isPredeclared(x syntax.Expr, name string) bool {

@@ -22,6 +22,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/schema"
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 // Listing is what a server says about itself.
@@ -171,22 +172,13 @@ func eachMember(s *scanner, v *jsonx.Value, f func(name string)) {
 // aboutModels reports whether a tool says that it deals with models or conversations.
 func (s *scanner) aboutModels(tool item) bool {
 	for _, t := range []string{
-		tool.name, tool.tree.Get("title").Text(), firstSentence(tool.tree.Get("description").Text()),
+		tool.name, tool.tree.Get("title").Text(), text.FirstSentence(text.Head(tool.tree.Get("description").Text(), 200)),
 	} {
 		if slices.ContainsFunc(nameWords(t), func(w word) bool { return s.rules.about[w.text] }) {
 			return true
 		}
 	}
 	return false
-}
-
-// firstSentence returns the first 200 bytes of a text's first sentence.
-func firstSentence(t string) string {
-	t = t[:min(len(t), 200)]
-	if at := strings.Index(t, ". "); at >= 0 {
-		return t[:at]
-	}
-	return t
 }
 
 // maxNesting is the depth to which schemas are searched for params.

@@ -21,8 +21,7 @@ type CommandOptions struct {
 	// toolCallCommand, unexpanded. Discovery is required; without Call the tools
 	// are listed but cannot be called.
 	Discovery, Call settings.Command
-	// Expand expands the words of a command when it is used. If nil, the words are
-	// used unchanged.
+	// Expand expands the words of a command when it is used.
 	Expand func(settings.Command) ([]string, error)
 }
 
@@ -37,10 +36,7 @@ const (
 // before Discover. If the command fails, the error wraps
 // [registry.ErrSourceFailed].
 func NewCommand(opts CommandOptions) registry.Source {
-	opts.Options = opts.orDefault()
-	if opts.Expand == nil {
-		opts.Expand = func(c settings.Command) ([]string, error) { return c.Argv, nil }
-	}
+	opts.Limits = opts.Limits.orDefault()
 	return &command{opts: opts}
 }
 

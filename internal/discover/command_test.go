@@ -30,7 +30,7 @@ func source(t testing.TB, script string, tune func(*CommandOptions)) registry.So
 	if tune != nil {
 		tune(&opts)
 	}
-	return NewCommand(opts)
+	return newCommand(opts)
 }
 
 func TestDiscoveryErrors(t *testing.T) {
@@ -331,10 +331,10 @@ func TestCallKillsLeftoverProcesses(t *testing.T) {
 }
 
 func TestSourceName(t *testing.T) {
-	if got := NewCommand(CommandOptions{}).Name(); got != "command" {
+	if got := newCommand(CommandOptions{}).Name(); got != "command" {
 		t.Errorf("name %q", got)
 	}
-	_, _, err := NewCommand(CommandOptions{}).Discover(t.Context())
+	_, _, err := newCommand(CommandOptions{}).Discover(t.Context())
 	if !errors.Is(err, registry.ErrSourceFailed) || !strings.Contains(err.Error(), "no command is set") {
 		t.Errorf("without a command: %v", err)
 	}

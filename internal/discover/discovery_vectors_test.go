@@ -119,7 +119,7 @@ func checkDiscovery(t *testing.T, v discoveryVectors, c discoveryCase, b better)
 		}
 		return
 	}
-	src := NewCommand(CommandOptions{
+	src := newCommand(CommandOptions{
 		Discovery: commandLine(t, line), Call: commandLine(t, v.CallCommand), Options: Options{ProjectRoot: dir, Env: environ()},
 		Expand: values.NewExpander(dir, []string{"HOME=/h"}).Command,
 	})

@@ -67,7 +67,7 @@ func checkExecute(t *testing.T, c executeCase, differ map[string]string) {
 	for _, name := range []string{"npm", "node"} { // a program that prints its arguments
 		writeFile(t, dir, "bin/"+name, "#!/bin/sh\necho "+name+" \"$@\"\n")
 	}
-	source := NewCommand(CommandOptions{Call: callCommand(t, c, dir), Options: Options{ProjectRoot: dir,
+	source := newCommand(CommandOptions{Call: callCommand(t, c, dir), Options: Options{ProjectRoot: dir,
 		Env: []string{"PATH=" + filepath.Join(dir, "bin") + ":" + os.Getenv("PATH")}}}).(*command)
 	tool := source.tool(t.Context(), &declaration{original: c.Tool, definition: registry.Definition{Name: c.Tool}}, running{})
 	var compact bytes.Buffer

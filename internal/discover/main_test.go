@@ -11,6 +11,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/toolreg/toolreg/internal/process"
+	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
 )
 
@@ -41,6 +42,26 @@ func commandLine(t testing.TB, line string) settings.Command {
 		t.Fatal(err)
 	}
 	return settings.Command{Argv: argv, Line: line, Origin: settings.Origin{Scope: settings.ScopeProject, Name: "settings.yaml", Line: 3}}
+}
+
+// newCommand is NewCommand with what most tests do not care about.
+func newCommand(o CommandOptions) registry.Source {
+	o.Options = required(o.Options)
+	if o.Expand == nil {
+		o.Expand = func(c settings.Command) ([]string, error) { return c.Argv, nil }
+	}
+	return NewCommand(o)
+}
+
+// required returns options with a context and a mask that hides nothing, unless they have others.
+func required(o Options) Options {
+	if o.Context == nil {
+		o.Context = json.RawMessage("{}")
+	}
+	if o.Hide == nil {
+		o.Hide = func(text string) string { return text }
+	}
+	return o
 }
 
 func environ(more ...string) []string { return append([]string{"PATH=" + os.Getenv("PATH")}, more...) }

@@ -57,7 +57,7 @@ type PluginOptions struct {
 // holds no resources and starts nothing before Discover. A plugin with problems
 // fails with all of them, one per line.
 func NewPlugin(p *Plugin, opts PluginOptions) registry.Source {
-	opts.Options = opts.orDefault()
+	opts.Limits = opts.Limits.orDefault()
 	return &plugin{Plugin: p, opts: opts}
 }
 

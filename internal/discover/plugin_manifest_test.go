@@ -61,7 +61,7 @@ tools:
 	if p.ID != "folder" {
 		t.Errorf("the id is %q, want the name of the folder", p.ID)
 	}
-	if _, _, err := NewPlugin(p, PluginOptions{}).Discover(t.Context()); err == nil || !strings.Contains(err.Error(), "versoin") {
+	if _, _, err := NewPlugin(p, pluginOptions(PluginOptions{})).Discover(t.Context()); err == nil || !strings.Contains(err.Error(), "versoin") {
 		t.Errorf("Discover: %v", err)
 	}
 }
@@ -267,7 +267,7 @@ func FuzzManifest(f *testing.F) {
 		}
 		p.Lint(nil, func(string) string { return "" })
 		p.Check(t.Context())
-		_, _, err := NewPlugin(p, PluginOptions{Disabled: true}).Discover(t.Context())
+		_, _, err := NewPlugin(p, pluginOptions(PluginOptions{Disabled: true})).Discover(t.Context())
 		if (err == nil) != (len(p.Problems) == 0) {
 			t.Errorf("error %v with problems %v", err, p.Problems)
 		}

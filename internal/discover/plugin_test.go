@@ -44,6 +44,7 @@ func pluginOptions(o PluginOptions) PluginOptions {
 	if o.ProjectRoot == "" {
 		o.ProjectRoot = "/project"
 	}
+	o.Options = required(o.Options)
 	return o
 }
 

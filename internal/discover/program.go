@@ -38,24 +38,12 @@ type Options struct {
 	// Confine is the sandbox for programs that declare tools; nil means none.
 	Confine process.Confiner
 	// Hide masks the secrets of the settings in what such a program says about a failure, and in
-	// the discovery command as it is shown. nil means it masks none.
+	// the discovery command as it is shown.
 	Hide func(string) string
 	// Outputs caches the output of such programs. If nil, they always run.
 	Outputs Outputs
 	// Evaluator evaluates the expressions of declarations; see [jq.Expression.Isolated].
 	Evaluator []string
-}
-
-// orDefault returns the options with what was not given replaced by its default.
-func (o Options) orDefault() Options {
-	o.Limits = o.Limits.orDefault()
-	if len(o.Context) == 0 {
-		o.Context = json.RawMessage("{}")
-	}
-	if o.Hide == nil {
-		o.Hide = func(text string) string { return text }
-	}
-	return o
 }
 
 // Limits are limits on a source's programs and declarations.

@@ -31,7 +31,7 @@ func TestTimeLimitsOfTools(t *testing.T) {
 	const tools = `[{"name":"none","command":["cat"]},{"name":"own","command":["cat"],"timeout":"2s"},{"name":"off","command":["cat"],"timeout":0}]`
 	want := map[string]time.Duration{"none": 10 * time.Minute, "own": 2 * time.Second, "off": 0}
 	dir := t.TempDir()
-	command := NewCommand(CommandOptions{Discovery: settings.Command{Argv: []string{"/bin/echo", tools}}, Options: Options{ProjectRoot: dir}})
+	command := newCommand(CommandOptions{Discovery: settings.Command{Argv: []string{"/bin/echo", tools}}, Options: Options{ProjectRoot: dir}})
 	if diff := cmp.Diff(want, limits(t, command)); diff != "" {
 		t.Errorf("discovered tools (-want +got):\n%s", diff)
 	}
@@ -40,7 +40,7 @@ func TestTimeLimitsOfTools(t *testing.T) {
 		writeFile(t, dir, "plugin.json", `{"id":"p",`+head+`"tools":`+tools+`}`)
 		want["none"] = none
 		found := FindPlugins(t.Context(), PluginPlace{Path: dir})
-		if diff := cmp.Diff(want, limits(t, NewPlugin(found[0], PluginOptions{Options: Options{ProjectRoot: dir}}))); diff != "" {
+		if diff := cmp.Diff(want, limits(t, NewPlugin(found[0], pluginOptions(PluginOptions{Options: Options{ProjectRoot: dir}})))); diff != "" {
 			t.Errorf("plugin with %s (-want +got):\n%s", head, diff)
 		}
 	}

@@ -68,13 +68,12 @@ func (r Rule) usable(e Entry, now time.Time) bool {
 	return r.Mode == Offline || age >= 0 && age < r.TTL
 }
 
-// Options are the options of a [Store]. Dir and Rules are required.
+// Options are the options of a [Store]. All are required.
 type Options struct {
 	Dir   func() (*state.Dir, error) // called when the store is first used
 	Rules map[Kind]Rule              // data of other kinds is neither read nor written
-	Now   func() time.Time           // nil means time.Now
-	// Warn receives diagnostics about files that are damaged. May be nil.
-	Warn func(registry.Diagnostic)
+	Now   func() time.Time
+	Warn  func(registry.Diagnostic) // about files that are damaged
 }
 
 // Store is the cache of many sources, a record and a file for each. It is safe for
@@ -98,12 +97,6 @@ type expiry struct {
 
 // NewStore returns a Store without opening any file.
 func NewStore(o Options) *Store {
-	if o.Now == nil {
-		o.Now = time.Now
-	}
-	if o.Warn == nil {
-		o.Warn = func(registry.Diagnostic) {}
-	}
 	return &Store{
 		opts:    o,
 		dir:     sync.OnceValues(o.Dir),

@@ -336,7 +336,7 @@ func TestDamagedRecordsAreReplaced(t *testing.T) {
 }
 
 func TestFlushFailsWithoutFolder(t *testing.T) {
-	store := NewStore(Options{Rules: listingsFor(time.Hour, Fresh), Dir: func() (*state.Dir, error) { return nil, state.ErrUnavailable }})
+	store := NewStore(Options{Rules: listingsFor(time.Hour, Fresh), Dir: func() (*state.Dir, error) { return nil, state.ErrUnavailable }, Now: time.Now})
 	if _, ok, err := load(store); ok || err != nil {
 		t.Errorf("%v, %v", ok, err)
 	}
@@ -381,7 +381,7 @@ func TestConcurrentRunsLeaveValidEntry(t *testing.T) {
 	for i := range 50 {
 		wg.Go(func() {
 			store := NewStore(Options{Rules: listingsFor(time.Hour, Fresh), Dir: func() (*state.Dir, error) { return s.dir, nil },
-				Warn: func(d registry.Diagnostic) { t.Error(d) }})
+				Now: time.Now, Warn: func(d registry.Diagnostic) { t.Error(d) }})
 			store.Save(src, Record{Listing: {Key: "files", Parts: [][]byte{[]byte(strings.Repeat(fmt.Sprint(i%10), 10_000))}}})
 			store.Save(Source{"own", fmt.Sprint("own", i)}, example())
 			if err := store.Flush(); err != nil {

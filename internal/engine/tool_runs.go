@@ -100,7 +100,7 @@ func (r *toolRuns) cacheResults(t registry.Tool) registry.Tool {
 	set := r.programs.Settings
 	scope := strings.Join([]string{set.ProjectRoot, set.Workspace, r.outputs.facts.Text("channel")}, "\x00")
 	return middleware.Cache{
-		Dir: dir, TTL: *o.Cache, Renew: r.renew, Scope: scope, Credentials: r.logins.Credentials,
+		Dir: dir, TTL: *o.Cache, Renew: r.renew, Scope: scope, Now: time.Now, Credentials: r.logins.Credentials,
 		Key: r.cacheKey, Failed: r.resultNotCached,
 	}.Wrap(t)
 }

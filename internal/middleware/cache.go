@@ -27,19 +27,19 @@ const (
 // are not affected. A result is stored under the tool's fingerprint, the canonical
 // params, what rules hide from the call, Scope, the caller's token and Credentials, in a file that
 // only the user can read. It does not store failed calls, or calls during which the tool asked a
-// person or a model, so that the tool can ask again.
+// person or a model, so that the tool can ask again. All fields but Renew and Scope are required.
 type Cache struct {
 	Dir   *state.Dir
 	TTL   time.Duration
 	Renew bool             // ignore and replace stored results
 	Scope string           // anything else that results depend on, such as the workspace
-	Now   func() time.Time // if nil, time.Now
+	Now   func() time.Time // the time at which results are stored and used
 	// Credentials returns what a call of the tool authenticates with, because others may
 	// get other results. Only a hash with Key is stored. If one of them fails, nothing is
-	// cached. Both may be nil.
+	// cached.
 	Credentials func(ctx context.Context, t *registry.Tool) (string, error)
 	Key         func(ctx context.Context) ([]byte, error)
-	// Failed is called when a result cannot be stored. May be nil.
+	// Failed is called when a result cannot be stored.
 	Failed func(error)
 }
 
@@ -52,9 +52,7 @@ func (c Cache) Wrap(t registry.Tool) registry.Tool {
 	t.Run = func(ctx context.Context, call registry.Call) (registry.Result, error) {
 		name, err := c.name(ctx, &of, fingerprint, jsonx.Canonical(call.Params), call.HidesKey)
 		if err != nil {
-			if c.Failed != nil {
-				c.Failed(err)
-			}
+			c.Failed(err)
 			return run(ctx, call)
 		}
 		if r, ok := c.load(name); ok && !c.Renew {
@@ -63,7 +61,7 @@ func (c Cache) Wrap(t registry.Tool) registry.Tool {
 		call.Keep, call.Spill = 0, nil // a result is stored completely or not at all
 		r, err := run(ctx, call)
 		if err == nil && !r.IsError && !r.Truncated && !r.Asked {
-			if err := c.store(name, r); err != nil && c.Failed != nil {
+			if err := c.store(name, r); err != nil {
 				c.Failed(err)
 			}
 		}
@@ -72,22 +70,12 @@ func (c Cache) Wrap(t registry.Tool) registry.Tool {
 	return t
 }
 
-func (c Cache) now() time.Time {
-	if c.Now == nil {
-		return time.Now()
-	}
-	return c.Now()
-}
-
 func (c Cache) name(ctx context.Context, t *registry.Tool, parts ...string) (string, error) {
-	credentials, key := "", []byte(nil)
-	var err error
-	if c.Credentials != nil {
-		credentials, err = c.Credentials(ctx, t)
+	credentials, err := c.Credentials(ctx, t)
+	if err != nil {
+		return "", err
 	}
-	if err == nil && c.Key != nil {
-		key, err = c.Key(ctx)
-	}
+	key, err := c.Key(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -117,7 +105,7 @@ func (c Cache) load(name string) (registry.Result, bool) {
 	if json.Unmarshal(data, &k) != nil || k.Format != cacheFormat {
 		return registry.Result{}, false
 	}
-	if age := c.now().Sub(k.Stored); age < 0 || age >= c.TTL {
+	if age := c.Now().Sub(k.Stored); age < 0 || age >= c.TTL {
 		return registry.Result{}, false
 	}
 	r := k.Result.Result()
@@ -126,12 +114,12 @@ func (c Cache) load(name string) (registry.Result, bool) {
 }
 
 func (c Cache) store(name string, r registry.Result) error {
-	data, err := jsonx.Marshal(cachedResult{cacheFormat, c.now(), r.Duration, r.Stored()})
+	data, err := jsonx.Marshal(cachedResult{cacheFormat, c.Now(), r.Duration, r.Stored()})
 	if err != nil || len(data) > maxCached {
 		return err
 	}
 	if err := c.Dir.Put(name, data); err != nil {
 		return err
 	}
-	return c.Dir.Sweep(c.now(), state.Bounds{Age: cacheAge, Files: cacheFiles})
+	return c.Dir.Sweep(c.Now(), state.Bounds{Age: cacheAge, Files: cacheFiles})
 }

@@ -16,6 +16,19 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
+// complete returns a cache with what most tests do not care about.
+func complete(c Cache) Cache {
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.Failed == nil {
+		c.Failed = func(error) {}
+	}
+	c.Credentials = func(context.Context, *registry.Tool) (string, error) { return "", nil }
+	c.Key = func(context.Context) ([]byte, error) { return nil, nil }
+	return c
+}
+
 // counter returns a fixed result and counts its runs.
 func counter(r registry.Result, n *int) runFunc {
 	return func(context.Context, registry.Call) (registry.Result, error) {
@@ -36,7 +49,7 @@ func TestCacheReturnsCompleteResult(t *testing.T) {
 		Locations: []registry.Location{{Path: "p", Line: 3}}, Duration: 5,
 	}
 	runs := 0
-	tool := Cache{Dir: openDir(t), TTL: time.Minute}.Wrap(reader(counter(want, &runs)))
+	tool := complete(Cache{Dir: openDir(t), TTL: time.Minute}).Wrap(reader(counter(want, &runs)))
 	for i, params := range []string{`{"a":1,"b":2}`, `{"b": 2, "a": 1}`} {
 		got, err := tool.Run(t.Context(), call(params))
 		if err != nil {
@@ -57,7 +70,7 @@ func TestCacheReturnsCompleteResult(t *testing.T) {
 
 func TestCacheKey(t *testing.T) {
 	now := time.Now()
-	base := Cache{Dir: openDir(t), TTL: time.Minute, Scope: "here", Now: func() time.Time { return now }}
+	base := complete(Cache{Dir: openDir(t), TTL: time.Minute, Scope: "here", Now: func() time.Time { return now }})
 	tool := reader(nil)
 	for name, tt := range map[string]struct {
 		change func(*Cache, *registry.Tool)
@@ -93,7 +106,7 @@ func TestCacheKey(t *testing.T) {
 // A result is not shown to a call from which rules hide something else.
 func TestCacheKeyHasWhatIsHidden(t *testing.T) {
 	runs := 0
-	tool := Cache{Dir: openDir(t), TTL: time.Minute}.Wrap(reader(counter(registry.TextResult("x"), &runs)))
+	tool := complete(Cache{Dir: openDir(t), TTL: time.Minute}).Wrap(reader(counter(registry.TextResult("x"), &runs)))
 	for i, hidden := range []string{"", "a", "b", "a", ""} {
 		c := call("{}")
 		c.HidesKey = hidden
@@ -112,7 +125,7 @@ func TestCacheDoesNotStoreFailures(t *testing.T) {
 		"invalid JSON":         {Structured: json.RawMessage("{")},
 	} {
 		dir, runs := openDir(t), 0
-		tool := Cache{Dir: dir, TTL: time.Hour}.Wrap(reader(counter(r, &runs)))
+		tool := complete(Cache{Dir: dir, TTL: time.Hour}).Wrap(reader(counter(r, &runs)))
 		for range 2 {
 			if _, err := tool.Run(t.Context(), call("{}")); err != nil {
 				t.Fatal(err)
@@ -126,7 +139,7 @@ func TestCacheDoesNotStoreFailures(t *testing.T) {
 
 func TestDamagedCacheIsIgnored(t *testing.T) {
 	dir, runs := openDir(t), 0
-	tool := Cache{Dir: dir, TTL: time.Hour}.Wrap(reader(counter(registry.TextResult("x"), &runs)))
+	tool := complete(Cache{Dir: dir, TTL: time.Hour}).Wrap(reader(counter(registry.TextResult("x"), &runs)))
 	if _, err := tool.Run(t.Context(), call("{}")); err != nil {
 		t.Fatal(err)
 	}
@@ -151,7 +164,7 @@ func TestUnwritableCache(t *testing.T) {
 		t.Fatal(err)
 	}
 	var failed error
-	tool := Cache{Dir: dir, TTL: time.Hour, Failed: func(err error) { failed = err }}.Wrap(reader(counter(registry.TextResult("x"), &runs)))
+	tool := complete(Cache{Dir: dir, TTL: time.Hour, Failed: func(err error) { failed = err }}).Wrap(reader(counter(registry.TextResult("x"), &runs)))
 	if r, err := tool.Run(t.Context(), call("{}")); err != nil || r.Text() != "x" || failed == nil {
 		t.Errorf("%v, %v, reported %v", r, err, failed)
 	}
@@ -162,7 +175,7 @@ func TestUnwritableCache(t *testing.T) {
 func TestCacheKnowsWhoAsks(t *testing.T) {
 	credentials, failure, reported := "alice's", error(nil), error(nil)
 	runs := 0
-	cache := Cache{Dir: openDir(t), TTL: time.Hour, Key: func(context.Context) ([]byte, error) { return []byte("k"), nil },
+	cache := Cache{Dir: openDir(t), TTL: time.Hour, Now: time.Now, Key: func(context.Context) ([]byte, error) { return []byte("k"), nil },
 		Credentials: func(context.Context, *registry.Tool) (string, error) { return credentials, failure }, Failed: func(err error) { reported = err }}
 	tool := cache.Wrap(reader(counter(registry.TextResult("x"), &runs)))
 	ask := func(ctx context.Context, want int, what string) {

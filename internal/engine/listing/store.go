@@ -62,7 +62,8 @@ type Store struct {
 // New returns a store without opening any file.
 func New(o Options) *Store {
 	return &Store{opts: o, still: o.Expander.WithoutCommands(), Records: cache.NewStore(cache.Options{
-		Dir: func() (*state.Dir, error) { return o.Folders.Cache("discovery") }, Rules: rules(&o), Warn: o.Warn})}
+		Dir:   func() (*state.Dir, error) { return o.Folders.Cache("discovery") },
+		Rules: rules(&o), Now: time.Now, Warn: o.Warn})}
 }
 
 // rules returns how long data of each kind is used. What was seen is stored by runs that

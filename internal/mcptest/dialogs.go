@@ -5,7 +5,6 @@ package mcptest
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -31,13 +30,7 @@ const everyField = `{"type":"object","properties":{
 
 // addDialogs adds tools that ask, log and report progress.
 func (o *options) addDialogs(s *mcp.Server) {
-	add := func(name, schema string, h handle) {
-		tool := &mcp.Tool{Name: name, Description: "A test of " + name + ".", InputSchema: json.RawMessage(schema)}
-		if name == "sample" { // it has no side effects, so its results may be cached
-			tool.Annotations = &mcp.ToolAnnotations{ReadOnlyHint: true}
-		}
-		s.AddTool(tool, mcp.ToolHandler(h))
-	}
+	add := func(name, schema string, h handle) { addTest(s, name, schema, h) }
 	const object = `{"type":"object"}`
 	add("form", `{"type":"object","properties":{"message":{"type":"string"},"schema":{"type":"object"}}}`,
 		with(askForm, formParams{Message: "Tell me about yourself.", Schema: json.RawMessage(everyField)}))
@@ -236,22 +229,20 @@ func askModel(ctx context.Context, r *mcp.CallToolRequest, p sampleParams) (*mcp
 }
 
 func sayMessage(answer mcp.InputResponse) (*mcp.CallToolResult, error) {
+	var content []mcp.Content
+	var model string
 	switch m := answer.(type) {
 	case *mcp.CreateMessageResult:
-		return sayContent(m.Content, m.Model)
+		content, model = []mcp.Content{m.Content}, m.Model
 	case *mcp.CreateMessageWithToolsResult:
-		if len(m.Content) == 0 {
-			return nil, errors.New("an answer without content")
-		}
-		return sayContent(m.Content[0], m.Model)
+		content, model = m.Content, m.Model
 	}
-	return nil, fmt.Errorf("an answer of type %T", answer)
-}
-
-func sayContent(c mcp.Content, model string) (*mcp.CallToolResult, error) {
-	text, ok := c.(*mcp.TextContent)
+	if len(content) == 0 {
+		return nil, fmt.Errorf("an answer of type %T without content", answer)
+	}
+	text, ok := content[0].(*mcp.TextContent)
 	if !ok {
-		return nil, fmt.Errorf("content of type %T", c)
+		return nil, fmt.Errorf("content of type %T", content[0])
 	}
 	return say(model + " says " + text.Text), nil
 }
@@ -265,11 +256,15 @@ func askRoots(_ context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, e
 	if !ok {
 		return nil, fmt.Errorf("an answer of type %T", answer)
 	}
-	var out []string
-	for _, root := range roots.Roots {
-		out = append(out, root.URI)
+	return sayRoots(roots.Roots), nil
+}
+
+func sayRoots(roots []*mcp.Root) *mcp.CallToolResult {
+	lines := make([]string, len(roots))
+	for i, root := range roots {
+		lines[i] = root.URI
 	}
-	return say(strings.Join(out, "\n")), nil
+	return say(strings.Join(lines, "\n"))
 }
 
 type logParams struct {

@@ -205,11 +205,7 @@ func roots(_ context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, erro
 	if err != nil {
 		return nil, err
 	}
-	var lines []string
-	for _, root := range answer.Roots {
-		lines = append(lines, root.URI)
-	}
-	return say(strings.Join(lines, "\n")), nil
+	return sayRoots(answer.Roots), nil
 }
 
 // ask works on every revision: the SDK asks older clients itself.
@@ -224,21 +220,27 @@ func ask(_ context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error)
 	}}}, nil
 }
 
+// addTest adds a tool whose description says no more than its name. That of sampling has no side
+// effects, so its results may be cached.
+func addTest(s *mcp.Server, name, schema string, h handle) {
+	tool := &mcp.Tool{Name: name, Description: "A test of " + name + ".", InputSchema: json.RawMessage(schema)}
+	if name == "sample" {
+		tool.Annotations = &mcp.ToolAnnotations{ReadOnlyHint: true}
+	}
+	s.AddTool(tool, mcp.ToolHandler(h))
+}
+
 // addChanges adds tools that change what the server offers.
 func addChanges(s *mcp.Server) {
-	add := func(name, schema string, h handle) {
-		s.AddTool(&mcp.Tool{Name: name, Description: "A test of " + name + ".", InputSchema: json.RawMessage(schema)},
-			mcp.ToolHandler(h))
-	}
 	greet := func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { return say("hello"), nil }
-	add("grow", `{"type":"object","properties":{"tools":{"type":"array","items":{"type":"string"}}}}`,
+	addTest(s, "grow", `{"type":"object","properties":{"tools":{"type":"array","items":{"type":"string"}}}}`,
 		with(func(_ context.Context, _ *mcp.CallToolRequest, p struct{ Tools []string }) (*mcp.CallToolResult, error) {
 			for _, name := range slices.Sorted(slices.Values(p.Tools)) {
-				add(name, `{"type":"object"}`, greet)
+				addTest(s, name, `{"type":"object"}`, greet)
 			}
 			return say("grown"), nil
 		}))
-	add("touch", `{"type":"object","properties":{"uri":{"type":"string"}},"required":["uri"]}`,
+	addTest(s, "touch", `{"type":"object","properties":{"uri":{"type":"string"}},"required":["uri"]}`,
 		with(func(ctx context.Context, _ *mcp.CallToolRequest, p struct{ URI string }) (*mcp.CallToolResult, error) {
 			return say("touched"), s.ResourceUpdated(ctx, &mcp.ResourceUpdatedNotificationParams{URI: p.URI})
 		}))

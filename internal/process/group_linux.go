@@ -22,8 +22,6 @@ func sealDescriptors() {
 	_ = unix.CloseRange(3, math.MaxInt32, unix.CLOSE_RANGE_CLOEXEC)
 }
 
-func (group) adopt(*os.Process) {}
-
 // awaitExit blocks until the child has exited and does not reap it: as long as
 // it is a zombie, its pid, which identifies the group, cannot be reused.
 func awaitExit(cmd *osexec.Cmd) {

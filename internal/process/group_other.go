@@ -3,7 +3,6 @@
 package process
 
 import (
-	"os"
 	osexec "os/exec"
 	"syscall"
 
@@ -18,8 +17,6 @@ func sealDescriptors() {}
 
 // allDead cannot tell on this system.
 func allDead(int) bool { return false }
-
-func (group) adopt(*os.Process) {}
 
 // awaitExit blocks until the child has exited, and reaps it. The system does
 // not reuse a pid that still identifies a group, so only signals to an empty

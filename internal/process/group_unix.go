@@ -47,7 +47,8 @@ func (group) awaitGone(pid int) {
 	}
 }
 
-func (group) close() {}
+func (group) adopt(*os.Process) {}
+func (group) close()            {}
 
 // exitOf returns the exit code and signal of a reaped child.
 func exitOf(cmd *osexec.Cmd) (code int, signal string) {

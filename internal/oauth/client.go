@@ -3,14 +3,22 @@ package oauth
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/secret"
 	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/text"
+	"github.com/toolreg/toolreg/internal/webaddr"
 )
 
 // Client handles OAuth for one MCP server or API. Creating one costs nothing. It is
@@ -105,4 +113,156 @@ type secrets struct{ client, privateKey, assertion, idToken string }
 
 func secretsOf(o settings.OAuth) secrets {
 	return secrets{o.ClientSecret, o.PrivateKey, o.Assertion, o.IDToken}
+}
+
+// server is an MCP server or an API as the settings describe it, and whose login there is meant. It
+// talks to authorization servers and reads and writes the stored login, but knows nothing of the
+// state of a [Client]: nothing of it changes once it is in use.
+type server struct {
+	name    string // in the settings
+	isAPI   bool
+	foreign bool        // the settings of a project name it
+	url     string      // without user, query and fragment
+	query   string      // of the URL, which may contain a secret
+	headers http.Header // of the settings, for all requests to its origin
+	client  string      // client of serve whose login it is; "" means the person's
+	config  settings.OAuth
+	store   *Store
+	now     func() time.Time
+}
+
+// key returns the key of the login. It depends on the URL and the values of the OAuth
+// settings, so that changing them requires a new login. A default is the same as no value.
+func (s *server) key() string {
+	o := s.config
+	if o.Grant == settings.GrantAuthorizationCode {
+		o.Grant = ""
+	}
+	parts := []string{"1", s.url, s.query, o.Grant, o.ClientID,
+		o.Issuer, o.AuthorizationURL, o.TokenURL, o.IDPIssuer}
+	if o.DPoP != "" && o.DPoP != settings.DPoPAuto {
+		parts = append(parts, "dpop", o.DPoP)
+	}
+	if o.Resource != "" {
+		parts = append(parts, "resource", o.Resource)
+	}
+	if s.disclosing() { // consent to a login without a secret does not cover sending one
+		parts = append(parts, "secret")
+	}
+	if s.client != "" {
+		parts = append(parts, "client", s.client)
+	}
+	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00"))) // a change of any part requires a new login
+	return hex.EncodeToString(sum[:])
+}
+
+// unattended reports whether tokens are obtained without a user.
+func (s *server) unattended() bool {
+	return s.config.Grant == settings.GrantClientCredentials || s.config.Grant == settings.GrantJWTBearer
+}
+
+// web returns the connection to the authorization server. The caller closes it.
+func (s *server) web() *web {
+	o := s.config
+	w := newWeb(s.url, o.Issuer, o.AuthorizationURL, o.TokenURL, o.RegistrationURL, o.IDPIssuer)
+	if u, err := url.Parse(s.url); err == nil {
+		w.origin, w.headers = webaddr.Origin(u), s.headers
+	}
+	return w
+}
+
+// checkSecure returns an error if no token may be sent to the server.
+func (s *server) checkSecure() error {
+	u, err := url.Parse(s.url)
+	if err != nil || u.Scheme != "https" && !webaddr.IsLoopback(u.Hostname()) {
+		return errors.New("its address is not https, so toolreg does not send a login there")
+	}
+	return nil
+}
+
+func (s *server) needLogin(reason string) error {
+	command := "toolreg servers login " + text.ShellWord(s.name)
+	if s.client != "" {
+		command += " --client " + text.ShellWord(s.client)
+	}
+	return &registry.Failure{Text: reason + "; run " + command, Kind: registry.ErrNeedsLogin}
+}
+
+// disclosing reports whether a secret of the settings would be sent to an
+// authorization server that the MCP server specifies. Signatures of a private
+// key are not such secrets, because they are valid for only one issuer.
+func (s *server) disclosing() bool {
+	o := s.config
+	return o.ClientID != "" && o.ClientSecret+o.Assertion != "" && o.Issuer == "" && o.TokenURL == ""
+}
+
+// place returns where the login is stored.
+func (s *server) place(ctx context.Context) (Place, error) {
+	if s.client != "" && s.store.Clients != nil {
+		return s.store.Clients(ctx)
+	}
+	d, err := s.store.dir()
+	return folder{d}, err
+}
+
+// readRecord returns the stored login; nil if there is none.
+func (s *server) readRecord(ctx context.Context) (*record, error) {
+	place, err := s.place(ctx)
+	if err != nil {
+		return nil, err
+	}
+	data, err := place.Read(ctx, s.key())
+	if err != nil {
+		return nil, err
+	}
+	return parseRecord(data, s.key())
+}
+
+// update replaces the stored login while holding its lock. change receives nil if there
+// is no readable record; its result is saved, and nil changes nothing.
+func (s *server) update(ctx context.Context, change func(*record) (*record, error)) error {
+	place, err := s.place(ctx)
+	if err != nil {
+		return err
+	}
+	return place.Update(ctx, s.key(), func(old []byte) ([]byte, error) {
+		was, _ := parseRecord(old, s.key()) // a damaged record is not used
+		r, err := change(was)
+		if err != nil || r == nil {
+			return nil, err
+		}
+		r.Version, r.Key, r.Of = recordVersion, s.key(), s.client
+		data, err := json.MarshalIndent(r, "", "  ")
+		return append(data, '\n'), err
+	})
+}
+
+func (s *server) removeRecord(ctx context.Context) error {
+	place, err := s.place(ctx)
+	if err != nil {
+		return err
+	}
+	return place.Remove(ctx, s.key())
+}
+
+// plainAddress returns a URL in normal form without user, query and fragment, and
+// its query.
+func plainAddress(raw string) (plain, query string) {
+	u, err := url.Parse(raw)
+	if err != nil {
+		return "", ""
+	}
+	query = u.RawQuery
+	u.Scheme, u.Host = strings.ToLower(u.Scheme), strings.ToLower(u.Host)
+	u.User, u.RawQuery, u.Fragment, u.RawFragment, u.ForceQuery = nil, "", "", "", false
+	return u.String(), query
+}
+
+// root returns scheme://host[:port] of a URL.
+func root(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return ""
+	}
+	return (&url.URL{Scheme: u.Scheme, Host: u.Host}).String()
 }

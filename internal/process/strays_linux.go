@@ -2,7 +2,9 @@ package process
 
 import (
 	"bytes"
+	"errors"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -109,4 +111,139 @@ func killMarked(pid int, entry []byte) {
 		_, _ = unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 100)
 		_ = unix.Waitid(unix.P_PIDFD, fd, nil, unix.WEXITED|unix.WNOHANG, nil) // an orphan is our child
 	}
+}
+
+// Adopt makes this process the parent of orphaned descendants, even those in
+// other sessions, so that [EndOrphans] finds them. It also prevents other
+// processes of the same user from reading toolreg's environment and memory, and
+// gives this process the name by which [InsideTool] finds it, because the program may be
+// called by another. Errors have no effect, such as on old kernels.
+func Adopt() {
+	_ = os.WriteFile("/proc/self/comm", []byte(programName), 0)
+	_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+	_ = unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
+}
+
+// EndOrphans kills orphaned descendants except those excluded by [GoesOn]. Call
+// it at the end of the process, when every child has been waited for.
+func EndOrphans() {
+	pause := 50 * time.Microsecond
+	for range killRounds {
+		found := false
+		for _, pid := range children() {
+			if maySurvive(pid) {
+				continue
+			}
+			found = true
+			_ = unix.Kill(pid, unix.SIGKILL)
+			_, _ = unix.Wait4(pid, nil, unix.WNOHANG, nil) // its children become ours
+		}
+		if !found {
+			return
+		}
+		time.Sleep(pause)
+		pause = min(2*pause, 10*time.Millisecond)
+	}
+}
+
+// KillChildren kills every child of this process at once, each with its group,
+// except those excluded by [GoesOn]. Call it at the end of the process: it
+// reaps nothing. If the kernel does not list the children, it kills none.
+func KillChildren() {
+	for _, pid := range children() {
+		if !maySurvive(pid) {
+			_ = unix.Kill(-pid, unix.SIGKILL) // ESRCH: it does not lead a group
+			_ = unix.Kill(pid, unix.SIGKILL)
+		}
+	}
+}
+
+// maySurvive reports whether a child is in toolreg's own session, like an editor,
+// or in one that is excluded by GoesOn.
+func maySurvive(pid int) bool {
+	session, err := unix.Getsid(pid)
+	if err != nil {
+		return true // it is gone
+	}
+	if own, err := unix.Getsid(0); err == nil && session == own {
+		return true
+	}
+	_, ok := goingOn.Load(session)
+	return ok
+}
+
+// children returns the ids of our children, including adopted ones. Their ids
+// are not reused until we wait for them.
+func children() []int {
+	if childless() {
+		return nil
+	}
+	tasks, err := filepath.Glob("/proc/self/task/*")
+	if err != nil {
+		return nil
+	}
+	var out []int
+	for _, task := range tasks {
+		out = append(out, childrenOf(task)...)
+	}
+	return out
+}
+
+// orphans returns the ids of the children that were adopted. The kernel makes
+// them children of our main thread, which lives as long as the process, while
+// those that we started belong to the threads that did.
+func orphans() []int {
+	if childless() {
+		return nil
+	}
+	return childrenOf("/proc/self/task/" + strconv.Itoa(os.Getpid()))
+}
+
+// childless reports whether this process has no children, the usual case.
+func childless() bool {
+	return errors.Is(unix.Waitid(unix.P_ALL, 0, nil,
+		unix.WEXITED|unix.WNOHANG|unix.WNOWAIT|unix.WALL, nil), unix.ECHILD)
+}
+
+// endMarkedOrphans is EndStrays for the orphans that we adopted.
+func endMarkedOrphans(mark string) { endMarked(mark, orphans) }
+
+// maxWatched limits how many descendants are examined.
+const maxWatched = 64
+
+// runTime returns how many nanoseconds of CPU time a process and its
+// descendants have used, and whether one of their threads is running, runnable
+// or waiting for a disk. If it cannot be read, the process is busy.
+func runTime(pid int) (ran int64, busy bool) {
+	pids := []int{pid}
+	for i := 0; i < len(pids) && i < maxWatched; i++ {
+		tasks, err := filepath.Glob("/proc/" + strconv.Itoa(pids[i]) + "/task/*")
+		if err != nil || len(tasks) == 0 {
+			continue // it has exited
+		}
+		for _, task := range tasks {
+			state := readStat(task).state
+			times, err := os.ReadFile(task + "/schedstat")
+			if err != nil || state == "R" || state == "D" {
+				return 0, true
+			}
+			first, _, _ := bytes.Cut(times, []byte(" "))
+			n, _ := strconv.ParseInt(string(first), 10, 64)
+			ran += n
+			pids = append(pids, childrenOf(task)...)
+		}
+	}
+	return ran, len(pids) > maxWatched
+}
+
+// childrenOf returns the processes that a thread started.
+func childrenOf(task string) []int {
+	list, _ := os.ReadFile(task + "/children")
+	var out []int
+	for field := range bytes.FieldsSeq(list) {
+		if pid, err := strconv.Atoi(string(field)); err == nil {
+			out = append(out, pid)
+		}
+	}
+	return out
 }

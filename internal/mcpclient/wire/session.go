@@ -7,7 +7,7 @@
 //     requests (table.go), sends it, and waits for its answer or its end;
 //     message.go defines the request and its params as sent.
 //   - stdio.go and http_links.go: the three links, which carry messages. Those
-//     over HTTP send them with the client of http.go and read events.go's streams.
+//     over HTTP send them with the client of http.go and read streams of events (stream.go).
 //   - incoming.go: passes incoming answers to their requests, and handles
 //     progress, changes and the server's questions.
 //

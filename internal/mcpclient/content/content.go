@@ -314,27 +314,14 @@ func (p *printer) close(n int, margin string, bracket byte) {
 	p.b.WriteByte(bracket)
 }
 
-// jsString quotes s like JSON.stringify: it escapes only control characters,
-// quotes and backslashes.
+// jsString quotes s like JSON.stringify, which escapes only control characters, quotes and
+// backslashes.
 func jsString(s string) string {
-	var b strings.Builder
-	b.WriteByte('"')
-	for _, r := range s {
-		switch {
-		case r == '"' || r == '\\':
-			b.WriteByte('\\')
-			b.WriteRune(r)
-		case r >= 0x20:
-			b.WriteRune(r)
-		case strings.ContainsRune("\b\f\n\r\t", r):
-			b.WriteByte('\\')
-			b.WriteByte("btn_fr"[r-'\b'])
-		default:
-			fmt.Fprintf(&b, `\u%04x`, r)
-		}
+	quoted := jsonx.Quote(s)
+	if !strings.Contains(quoted, `\u`) {
+		return quoted
 	}
-	b.WriteByte('"')
-	return b.String()
+	return strings.NewReplacer(`\\`, `\\`, `\u2028`, "\u2028", `\u2029`, "\u2029", `\ufffd`, "\ufffd").Replace(quoted)
 }
 
 // jsNumber prints a number as JavaScript does, and anything else unchanged.

@@ -250,3 +250,14 @@ func BenchmarkResult20MB(b *testing.B) {
 		Result("t", raw)
 	}
 }
+
+// Texts are quoted as JSON.stringify does, which keeps line separators.
+func TestStringsOfJavaScript(t *testing.T) {
+	for s, want := range map[string]string{
+		"a\"\\\n\x01é": `"a\"\\\n\u0001é"`, "\u2028\u2029": "\"\u2028\u2029\"", `\u2028`: `"\\u2028"`, "\xff": "\"\ufffd\"", "<&>": `"<&>"`,
+	} {
+		if got := jsString(s); got != want {
+			t.Errorf("%q: %s, want %s", s, got, want)
+		}
+	}
+}

@@ -155,6 +155,24 @@ func dial(ctx context.Context, path string, first []byte) (*Conn, error) {
 	return c, nil
 }
 
+// errNotOurs reports a socket whose other end belongs to another user.
+var errNotOurs = errors.New("another user has the socket")
+
+// checkPeer returns an error unless the process at the other end belongs to this user.
+func checkPeer(conn net.Conn) error {
+	raw, err := conn.(*net.UnixConn).SyscallConn()
+	if err != nil {
+		return err
+	}
+	var user int
+	var failed error
+	err = raw.Control(func(fd uintptr) { user, failed = peerUser(int(fd)) })
+	if err = errors.Join(err, failed); err == nil && user != os.Getuid() {
+		err = errNotOurs
+	}
+	return err
+}
+
 // awaitHandshake waits for the result of the handshake with the server.
 func (c *Conn) awaitHandshake(ctx context.Context) error {
 	defer context.AfterFunc(ctx, func() { _ = c.conn.SetReadDeadline(time.Unix(1, 0)) })()

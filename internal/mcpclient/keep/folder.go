@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/base32"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -155,9 +154,6 @@ func (f *Folder) isOutdated(name, root string, written map[string]map[string]str
 	}
 	return false
 }
-
-// errNotOurs reports a socket whose other end belongs to another user.
-var errNotOurs = errors.New("another user has the socket")
 
 // Session is the session with an HTTP server that outlasts a run. It needs no keeper, only a
 // file.

@@ -1,27 +1,12 @@
 package keep
 
-import (
-	"net"
-	"os"
+import "golang.org/x/sys/unix"
 
-	"golang.org/x/sys/unix"
-)
-
-// checkPeer returns an error unless the process at the other end belongs to this user.
-func checkPeer(conn net.Conn) error {
-	raw, err := conn.(*net.UnixConn).SyscallConn()
+// peerUser returns the user of the process at the other end of a socket.
+func peerUser(fd int) (int, error) {
+	peer, err := unix.GetsockoptUcred(fd, unix.SOL_SOCKET, unix.SO_PEERCRED)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	var peer *unix.Ucred
-	var failed error
-	if err := raw.Control(func(fd uintptr) {
-		peer, failed = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
-	}); err != nil {
-		return err
-	}
-	if failed == nil && int(peer.Uid) != os.Getuid() {
-		return errNotOurs
-	}
-	return failed
+	return int(peer.Uid), nil
 }

@@ -107,7 +107,9 @@ func (s *Session) notification(r *jsonrpc.Request) {
 		s.logMessage(r.Params)
 	case "notifications/elicitation/complete":
 		id, _ := jsonx.Text(jsonx.Get(r.Params, "elicitationId"))
-		s.completions.report(id)
+		if done, waits := s.completions.LoadAndDelete(id); waits {
+			close(done.(chan struct{}))
+		}
 	case "notifications/tools/list_changed":
 		s.changed(Change{List: "tools"})
 	case "notifications/prompts/list_changed":
@@ -235,5 +237,10 @@ func (s *Session) reply(ctx context.Context, r *jsonrpc.Response) {
 // Completion is an [ask.Completion]: the server reports with
 // notifications/elicitation/complete that the user has finished at a URL.
 func (s *Session) Completion(elicitationID string) (<-chan struct{}, func()) {
-	return s.completions.await(elicitationID)
+	done := make(chan struct{})
+	if elicitationID == "" {
+		return done, func() {}
+	}
+	s.completions.Store(elicitationID, done)
+	return done, func() { s.completions.CompareAndDelete(elicitationID, done) }
 }

@@ -86,7 +86,7 @@ type Session struct {
 	logs      sync.Once  // requests log messages
 
 	table
-	completions completions
+	completions sync.Map // channels that are closed when the user has finished, by the id of the elicitation
 
 	mu        sync.Mutex
 	opening   Opening       // set by Handshake
@@ -134,7 +134,6 @@ func Start(ctx context.Context, link Link, opts Options) *Session {
 		opts: opts, link: link, cancel: cancel, done: ctx.Done(), over: make(chan struct{}),
 		table: table{pending: map[int64]*Request{}, questions: map[jsonrpc.ID]context.CancelCauseFunc{},
 			refusing: make(chan struct{}, maxRefusals)},
-		completions: completions{byID: map[string]chan struct{}{}},
 	}
 	s.running.Go(func() {
 		err := link.run(ctx, s)

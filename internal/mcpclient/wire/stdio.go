@@ -188,42 +188,26 @@ func (l *lineReader) next() ([]byte, error) {
 	}
 }
 
-// maxPart is the size of the parts in which a long line is collected.
-const maxPart = 256 << 10
-
 // line reads up to a newline or the end, at most limit bytes. A long line is
 // collected in parts, because a slice that grows would keep up to three times
 // its size in memory.
 func (l *lineReader) line() ([]byte, error) {
-	var full [][]byte
-	var line []byte
+	var parts [][]byte
 	total := 0
 	for {
 		part, err := l.r.ReadSlice('\n')
 		total += len(part)
-		if most := l.limit.Load(); int64(total) > most.Bytes {
-			if l.skipsLong {
-				head := slices.Concat(line, part)
-				if full != nil {
-					head = full[0]
-				}
-				return nil, l.skipLong(head, part, total, most)
-			}
+		parts = append(parts, slices.Clone(part))
+		switch most := l.limit.Load(); {
+		case int64(total) > most.Bytes && l.skipsLong:
+			return nil, l.skipLong(parts[0], part, total, most)
+		case int64(total) > most.Bytes:
 			return nil, most.Exceeded("message")
-		}
-		if cap(line)-len(line) < len(part) {
-			if line != nil {
-				full = append(full, line)
-			}
-			line = make([]byte, 0, max(len(part), min(2*cap(line), maxPart)))
-		}
-		line = append(line, part...)
-		switch {
 		case errors.Is(err, bufio.ErrBufferFull):
-		case full == nil:
-			return line, err
+		case len(parts) == 1:
+			return parts[0], err
 		default:
-			return slices.Concat(append(full, line)...), err
+			return slices.Concat(parts...), err
 		}
 	}
 }

@@ -295,39 +295,3 @@ func (t *table) UnexpectedAnswer() (id string, ok bool) {
 	defer t.mu.Unlock()
 	return t.unexpected, t.unexpected != ""
 }
-
-// completions are what users do at URLs until the server reports that they have finished.
-// It is safe for concurrent use.
-type completions struct {
-	mu   sync.Mutex
-	byID map[string]chan struct{} // by the id of the elicitation
-}
-
-// await returns what is closed when the server reports an elicitation. The caller calls the
-// function when it no longer waits.
-func (c *completions) await(id string) (<-chan struct{}, func()) {
-	done := make(chan struct{})
-	if id == "" {
-		return done, func() {}
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.byID[id] = done
-	return done, func() {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		if c.byID[id] == done {
-			delete(c.byID, id)
-		}
-	}
-}
-
-// report ends the elicitation with an id.
-func (c *completions) report(id string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if done, ok := c.byID[id]; ok {
-		close(done)
-		delete(c.byID, id)
-	}
-}

@@ -151,13 +151,9 @@ func (p *Person) OpenTTY() (*ui.TTY, error) {
 	return tty, nil
 }
 
-// Require opens the terminal of the person who runs the command; missing is
-// the error if there is none or nobody may be asked.
+// Require is [Person.Open] with the error of a command that needs the terminal.
 func (p *Person) Require(missing error) (*ui.TTY, error) {
-	if p.NonInteractive {
-		return nil, missing
-	}
-	tty, err := p.OpenTTY()
+	tty, err := p.Open()
 	if err != nil {
 		return nil, missing
 	}

@@ -228,7 +228,7 @@ func (m *stdinCalls) checkFlags(cmd *cobra.Command, argv []string) error {
 	if len(argv) > 0 {
 		return refuse(fmt.Sprintf("the tool %q", argv[0]))
 	}
-	others := []string{"params", "params-file", "raw", "output", "stream"}
+	others := []string{"params", "params-file", "raw", "output", "stream", "detach"}
 	if m.format != "" {
 		others = append(others, "batch", "parallel")
 	}

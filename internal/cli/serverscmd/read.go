@@ -12,7 +12,6 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -23,7 +22,6 @@ import (
 	"github.com/toolreg/toolreg/internal/exec"
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/registry"
-	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/timing"
 	"github.com/toolreg/toolreg/internal/ui"
 )
@@ -118,7 +116,7 @@ func atServer(ctx context.Context, e *cli.Env, u offerUse,
 	}
 	defer closeServers([]*mcpclient.Source{server})
 	return s.Calls.Use(ctx, u.offer.Tool(u.method), u.offer, u.params, func(ctx context.Context) error {
-		limit := callLimit(s.Settings, name)
+		limit := server.Settings().Timeout // or that of --timeout
 		ctx, cancel := timing.Limit(ctx, limit, &exec.TimeoutError{Tool: u.what, Limit: limit})
 		defer cancel()
 		show, hide := e.IO.Screen.Progress(u.what, registry.MCPPrefix+name)
@@ -129,17 +127,6 @@ func atServer(ctx context.Context, e *cli.Env, u offerUse,
 		}
 		return err
 	})
-}
-
-// callLimit returns the time limit of a request to a server; 0 means none.
-func callLimit(set *settings.Settings, name string) time.Duration {
-	if set.Globals.TimeoutSet {
-		return set.Globals.Timeout
-	}
-	if s := set.Server(name); s != nil {
-		return s.Timeout
-	}
-	return 0
 }
 
 // printReading prints text unchanged in a pipe, and made visible on a terminal.

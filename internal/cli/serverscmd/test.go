@@ -51,7 +51,7 @@ type trial struct {
 }
 
 func runTest(ctx context.Context, e *cli.Env, name string) error {
-	s, err := e.Engine.Session(ctx, testOptions())
+	s, err := connecting(ctx, e, "servers test needs the server")
 	if err != nil {
 		return err
 	}
@@ -85,6 +85,14 @@ func tryNamed(ctx context.Context, e *cli.Env, s *engine.Session, name string) (
 		return nil, err
 	}
 	return trials[0], nil
+}
+
+// connecting opens a session that does not use the cache. why is for the error with --cached.
+func connecting(ctx context.Context, e *cli.Env, why string) (*engine.Session, error) {
+	if e.Config.Globals.Cached {
+		return nil, cli.Usage(why+", and --cached contacts none", "remove --cached (TOOLREG_CACHED)")
+	}
+	return e.Engine.Session(ctx, testOptions())
 }
 
 func testOptions() cli.SessionOptions {
@@ -221,11 +229,7 @@ severity high).`,
 }
 
 func runCheck(ctx context.Context, e *cli.Env, names []string) error {
-	if e.Config.Globals.Cached {
-		return cli.Usage("servers check needs the servers, and --cached contacts none",
-			"remove --cached (TOOLREG_CACHED)")
-	}
-	s, err := e.Engine.Session(ctx, testOptions())
+	s, err := connecting(ctx, e, "servers check needs the servers")
 	if err != nil {
 		return err
 	}

@@ -194,6 +194,9 @@ func agreed(ctx context.Context, e *cli.Env, p *settings.Project, hash string) e
 }
 
 func runRevoke(ctx context.Context, e *cli.Env) error {
+	if err := e.Config.RefuseInside("revoking trust"); err != nil { // the project's rules may deny what a tool does
+		return err
+	}
 	p, err := project(ctx, e.Config)
 	if err != nil {
 		return err

@@ -128,10 +128,10 @@ type cover struct {
 	root   string // with links resolved
 	given  string // as given
 	files  map[string]File
-	room   int64           // bytes left
-	seen   map[string]bool // folders that are already covered, with links resolved
-	listed map[string]*listing
-	reals  map[string]string // see real
+	room   int64               // bytes left
+	seen   map[string]bool     // folders that are already covered, with links resolved
+	listed map[string][]string // the names in folders
+	reals  map[string]string   // see real
 
 	scripts bool            // find scripts alone, without reading them all
 	started bool            // also what runners read and run first
@@ -140,7 +140,7 @@ type cover struct {
 
 func newCover(root string) *cover {
 	return &cover{root: Real(root), given: root, files: map[string]File{}, room: maxBytes,
-		seen: map[string]bool{}, listed: map[string]*listing{}, reals: map[string]string{}}
+		seen: map[string]bool{}, listed: map[string][]string{}, reals: map[string]string{}}
 }
 
 // paths returns the paths of the files, sorted by their names.
@@ -258,7 +258,7 @@ func (c *cover) addFile(path string, whole bool) error {
 // covered: they contain the modification time of the source, which a repository
 // cannot set, and they change from run to run.
 func (c *cover) bytecode(dir, prefix string) error {
-	for _, name := range c.listDir(dir).names {
+	for _, name := range c.listDir(dir) {
 		if !strings.HasPrefix(name, prefix) || !strings.HasSuffix(name, ".pyc") {
 			continue
 		}

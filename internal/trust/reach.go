@@ -114,23 +114,18 @@ func (r *reach) expand(word string) string {
 	})
 	return variable.Get().ReplaceAllStringFunc(word, func(m string) string {
 		groups := variable.Get().FindStringSubmatch(m)
-		return r.lookup(cmp.Or(groups[1], groups[2], groups[3]))
-	})
-}
-
-func (r *reach) lookup(name string) string {
-	switch name {
-	case "TOOLREG_PROJECT_ROOT":
-		return r.root
-	case "PWD":
-		return r.program.Dir
-	}
-	for _, entry := range slices.Concat(r.program.Env, r.program.Inherited) {
-		if n, value, _ := strings.Cut(entry, "="); n == name {
-			return value
+		switch name := cmp.Or(groups[1], groups[2], groups[3]); name {
+		case "TOOLREG_PROJECT_ROOT":
+			return r.root
+		case "PWD":
+			return r.program.Dir
+		default:
+			if value, ok := r.valueOf(name); ok {
+				return value
+			}
+			return "."
 		}
-	}
-	return "."
+	})
 }
 
 // pieces splits a word where a shell or an option may split it, as in "--x=FILE"
@@ -183,7 +178,7 @@ func (r *reach) folder(dir string) error {
 // as a pattern.
 func (r *reach) word(path string) error {
 	parent, base := filepath.Split(path)
-	names := r.listDir(filepath.Clean(parent)).names
+	names := r.listDir(filepath.Clean(parent))
 	for _, extension := range extensions() {
 		if !slices.Contains(names, base+extension) {
 			r.missing(path + extension)
@@ -226,25 +221,17 @@ func (r *reach) file(path string) error {
 	return r.loads(path)
 }
 
-// listing contains the names in a folder; none if the folder is outside the
-// project.
-type listing struct{ names []string }
-
-// listDir reads each folder once. It returns an empty listing for a folder outside
-// the project.
-func (c *cover) listDir(dir string) *listing {
-	if l, ok := c.listed[dir]; ok {
-		return l
-	}
-	l := &listing{}
-	if Within(c.real(dir), c.root) {
+// listDir returns the names in a folder, which it reads once; none if the folder is outside the project.
+func (c *cover) listDir(dir string) []string {
+	names, known := c.listed[dir]
+	if !known && Within(c.real(dir), c.root) {
 		entries, _ := os.ReadDir(dir) // an unreadable folder is empty
 		for _, e := range entries {
-			l.names = append(l.names, e.Name())
+			names = append(names, e.Name())
 		}
 	}
-	c.listed[dir] = l
-	return l
+	c.listed[dir] = names
+	return names
 }
 
 // path covers the program in the folders of PATH. In folders of PATH that are
@@ -253,7 +240,7 @@ func (c *cover) listDir(dir string) *listing {
 func (r *reach) path() error {
 	r.onPath()
 	for _, dir := range r.folderList("PATH") {
-		for _, name := range r.listDir(dir).names {
+		for _, name := range r.listDir(dir) {
 			if err := r.add(filepath.Join(dir, name)); err != nil {
 				return err
 			}
@@ -295,19 +282,15 @@ func (r *reach) onPath() {
 // folderList returns the folders in a variable such as PATH, as absolute paths.
 func (r *reach) folderList(name string) []string {
 	var out []string
-	for _, dir := range filepath.SplitList(r.expand(r.valueOf(name))) {
+	value, _ := r.valueOf(name)
+	for _, dir := range filepath.SplitList(r.expand(value)) {
 		out = append(out, filepath.Clean(expand.From(r.program.Dir, dir)))
 	}
 	return out
 }
 
-func (r *reach) valueOf(name string) string {
-	for _, entry := range slices.Concat(r.program.Env, r.program.Inherited) {
-		if n, value, _ := strings.Cut(entry, "="); n == name {
-			return value
-		}
-	}
-	return ""
+func (r *reach) valueOf(name string) (string, bool) {
+	return expand.Find(slices.Concat(r.program.Inherited, r.program.Env), name)
 }
 
 // maxScript is the size of the largest script that is searched for the files it
@@ -383,7 +366,7 @@ func (r *reach) modules(dir string, names [][][]byte) error {
 
 // addLoaded covers a file, with or without an extension, and the files that it loads.
 func (r *reach) addLoaded(path string) error {
-	names := r.listDir(filepath.Dir(path)).names
+	names := r.listDir(filepath.Dir(path))
 	for _, extension := range append(extensions(), "") {
 		name := path + extension
 		if !slices.Contains(names, filepath.Base(name)) {

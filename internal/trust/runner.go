@@ -18,80 +18,60 @@ type runner struct {
 	local   bool   // prefers programs that are installed in the project
 }
 
-// runners returns all known runners. The first has no names and applies to every
-// folder that a command names.
-func runners() []runner {
-	return []runner{
-		{
-			"",
-			"package.json index.js index.mjs index.cjs index.json index.node index.ts __main__.py __main__.pyc __init__.py main.go main.py main.ts pyproject.toml",
-			"", false,
-		},
-		{"node nodejs", "package.json .env", "", true},
-		{"tsx ts-node", "tsconfig.json package.json", "", false},
-		{
-			"gulp grunt jake vite vite-node vitest nodemon",
-			"package.json vite.config.ts vite.config.js vite.config.mjs vitest.config.ts nodemon.json gulpfile.js gulpfile.mjs gulpfile.cjs gulpfile.ts gulpfile.babel.js .gulp.js .gulp.json Gruntfile.js Gruntfile.cjs Gruntfile.coffee Jakefile jakefile.js",
-			"", true,
-		},
-		{"turbo nx lerna rush", "turbo.json nx.json lerna.json rush.json package.json", "", true},
-		{
-			"npm pnpm yarn npx pnpx bun bunx corepack",
-			"package.json .npmrc bunfig.toml .yarnrc .yarnrc.yml .pnpmfile.cjs pnpm-workspace.yaml tsconfig.json .env",
-			"", true,
-		},
-		{"deno", "deno.json deno.jsonc package.json", "", true},
-		{"make gmake bmake", "GNUmakefile makefile Makefile BSDmakefile", "", false},
-		{"just", "justfile Justfile .justfile", "", false},
-		{"task go-task", "Taskfile.yml Taskfile.yaml taskfile.yml taskfile.yaml Taskfile.dist.yml Taskfile.dist.yaml", "", false},
-		{"mise rtx asdf", "mise.toml .mise.toml mise.local.toml .mise.local.toml .tool-versions", "", true},
-		{"cargo", "Cargo.toml Cargo.lock build.rs src/main.rs .cargo/config.toml .cargo/config rust-toolchain.toml rust-toolchain", "", false},
-		{"go", "go.mod go.sum go.work go.work.sum vendor/modules.txt", ".go .s .c .h", false},
-		{"zig", "build.zig build.zig.zon", ".zig", false},
-		{"swift", "Package.swift Package.resolved", "", false},
-		{
-			"bazel bazelisk blaze buck",
-			"BUILD BUILD.bazel WORKSPACE WORKSPACE.bazel MODULE.bazel .bazelrc .bazelversion tools/bazel BUCK .buckconfig",
-			"", false,
-		},
-		{"invoke inv fab", "tasks.py fabfile.py invoke.yaml invoke.json pyproject.toml", ".py", false},
-		{"vagrant", "Vagrantfile", "", false},
-		{"scons waf", "SConstruct SConscript wscript", "", false},
-		{
-			"sbt mill lein clojure clj",
-			"build.sbt project/build.properties project/plugins.sbt build.sc build.mill project.clj deps.edn .sbtopts .jvmopts",
-			"", false,
-		},
-		{"mix iex rebar", "mix.exs mix.lock .iex.exs rebar.config", "", false},
-		{"stack cabal dune", "stack.yaml cabal.project package.yaml Setup.hs dune dune-project", "", false},
-		{"terraform tofu terragrunt packer", "main.tf terragrunt.hcl .terraformrc", ".tf", false},
-		{"ansible ansible-playbook", "ansible.cfg", "", false},
-		{"earthly skaffold tilt", "Earthfile skaffold.yaml Tiltfile", "", false},
-		{"pre-commit lefthook husky", ".pre-commit-config.yaml lefthook.yml", "", false},
-		{"python pypy", "pyvenv.cfg", ".py .pyc .so", false},
-		{
-			"uv uvx poetry hatch pdm pipx pipenv tox nox pytest rye pixi poe fastmcp",
-			"pyproject.toml uv.toml hatch.toml pixi.toml fastmcp.json Pipfile tox.ini noxfile.py pytest.ini conftest.py setup.py setup.cfg .env",
-			".py", true,
-		},
-		{"rake bundle ruby", "Rakefile rakefile Gemfile .bundle/config", "", false},
-		{"php composer", "composer.json php.ini", "", true},
-		{
-			"gradle gradlew mvn mvnw ant",
-			"build.gradle build.gradle.kts settings.gradle settings.gradle.kts gradle.properties pom.xml build.xml .mvn/extensions.xml .mvn/jvm.config .mvn/maven.config " +
-				"gradlew gradle/wrapper/gradle-wrapper.jar gradle/wrapper/gradle-wrapper.properties mvnw .mvn/wrapper/maven-wrapper.jar .mvn/wrapper/maven-wrapper.properties .mvn/wrapper/MavenWrapperDownloader.java", "", false,
-		},
-		{"cmake ninja meson", "CMakeLists.txt build.ninja meson.build", "", false},
-		{
-			"docker podman docker-compose",
-			"Dockerfile Containerfile compose.yaml compose.yml docker-compose.yml docker-compose.yaml docker-compose.override.yml .env",
-			"", false,
-		},
-		{"nix nix-shell nix-build devbox devenv", "flake.nix shell.nix default.nix devbox.json devenv.nix", "", false},
-		{"direnv dotenv dotenvx env-cmd", ".envrc .env .env.local .env-cmdrc", "", false},
-		{"dotnet", "global.json NuGet.config Directory.Build.props Directory.Build.targets", "", false},
-	}
+// runnersOf returns the runners with a name; there may be several.
+func runnersOf(name string) []runner {
+	return slices.DeleteFunc([]runner{
+		{names: "node nodejs", entries: "package.json .env", local: true},
+		{names: "tsx ts-node", entries: "tsconfig.json package.json"},
+		{names: "gulp grunt jake vite vite-node vitest nodemon", local: true,
+			entries: "package.json vite.config.ts vite.config.js vite.config.mjs vitest.config.ts nodemon.json gulpfile.js gulpfile.mjs gulpfile.cjs gulpfile.ts gulpfile.babel.js .gulp.js .gulp.json Gruntfile.js Gruntfile.cjs Gruntfile.coffee Jakefile jakefile.js"},
+		{names: "turbo nx lerna rush", entries: "turbo.json nx.json lerna.json rush.json package.json", local: true},
+		{names: "npm pnpm yarn npx pnpx bun bunx corepack", local: true,
+			entries: "package.json .npmrc bunfig.toml .yarnrc .yarnrc.yml .pnpmfile.cjs pnpm-workspace.yaml tsconfig.json .env"},
+		{names: "deno", entries: "deno.json deno.jsonc package.json", local: true},
+		{names: "make gmake bmake", entries: "GNUmakefile makefile Makefile BSDmakefile"},
+		{names: "just", entries: "justfile Justfile .justfile"},
+		{names: "task go-task",
+			entries: "Taskfile.yml Taskfile.yaml taskfile.yml taskfile.yaml Taskfile.dist.yml Taskfile.dist.yaml"},
+		{names: "mise rtx asdf", local: true,
+			entries: "mise.toml .mise.toml mise.local.toml .mise.local.toml .tool-versions"},
+		{names: "cargo",
+			entries: "Cargo.toml Cargo.lock build.rs src/main.rs .cargo/config.toml .cargo/config rust-toolchain.toml rust-toolchain"},
+		{names: "go", entries: "go.mod go.sum go.work go.work.sum vendor/modules.txt", code: ".go .s .c .h"},
+		{names: "zig", entries: "build.zig build.zig.zon", code: ".zig"},
+		{names: "swift", entries: "Package.swift Package.resolved"},
+		{names: "bazel bazelisk blaze buck",
+			entries: "BUILD BUILD.bazel WORKSPACE WORKSPACE.bazel MODULE.bazel .bazelrc .bazelversion tools/bazel BUCK .buckconfig"},
+		{names: "invoke inv fab", entries: "tasks.py fabfile.py invoke.yaml invoke.json pyproject.toml", code: ".py"},
+		{names: "vagrant", entries: "Vagrantfile"},
+		{names: "scons waf", entries: "SConstruct SConscript wscript"},
+		{names: "sbt mill lein clojure clj",
+			entries: "build.sbt project/build.properties project/plugins.sbt build.sc build.mill project.clj deps.edn .sbtopts .jvmopts"},
+		{names: "mix iex rebar", entries: "mix.exs mix.lock .iex.exs rebar.config"},
+		{names: "stack cabal dune", entries: "stack.yaml cabal.project package.yaml Setup.hs dune dune-project"},
+		{names: "terraform tofu terragrunt packer", entries: "main.tf terragrunt.hcl .terraformrc", code: ".tf"},
+		{names: "ansible ansible-playbook", entries: "ansible.cfg"},
+		{names: "earthly skaffold tilt", entries: "Earthfile skaffold.yaml Tiltfile"},
+		{names: "pre-commit lefthook husky", entries: ".pre-commit-config.yaml lefthook.yml"},
+		{names: "python pypy", entries: "pyvenv.cfg", code: ".py .pyc .so"},
+		{names: "uv uvx poetry hatch pdm pipx pipenv tox nox pytest rye pixi poe fastmcp", code: ".py", local: true,
+			entries: "pyproject.toml uv.toml hatch.toml pixi.toml fastmcp.json Pipfile tox.ini noxfile.py pytest.ini conftest.py setup.py setup.cfg .env"},
+		{names: "rake bundle ruby", entries: "Rakefile rakefile Gemfile .bundle/config"},
+		{names: "php composer", entries: "composer.json php.ini", local: true},
+		{names: "gradle gradlew mvn mvnw ant",
+			entries: "build.gradle build.gradle.kts settings.gradle settings.gradle.kts gradle.properties pom.xml build.xml .mvn/extensions.xml .mvn/jvm.config .mvn/maven.config gradlew gradle/wrapper/gradle-wrapper.jar gradle/wrapper/gradle-wrapper.properties mvnw .mvn/wrapper/maven-wrapper.jar .mvn/wrapper/maven-wrapper.properties .mvn/wrapper/MavenWrapperDownloader.java"},
+		{names: "cmake ninja meson", entries: "CMakeLists.txt build.ninja meson.build"},
+		{names: "docker podman docker-compose",
+			entries: "Dockerfile Containerfile compose.yaml compose.yml docker-compose.yml docker-compose.yaml docker-compose.override.yml .env"},
+		{names: "nix nix-shell nix-build devbox devenv",
+			entries: "flake.nix shell.nix default.nix devbox.json devenv.nix"},
+		{names: "direnv dotenv dotenvx env-cmd", entries: ".envrc .env .env.local .env-cmdrc"},
+		{names: "dotnet", entries: "global.json NuGet.config Directory.Build.props Directory.Build.targets"},
+	}, func(r runner) bool { return !slices.Contains(strings.Fields(r.names), name) })
 }
+
+// folderEntries are the files that a program may run in any folder that a command names.
+const folderEntries = "package.json index.js index.mjs index.cjs index.json index.node index.ts __main__.py __main__.pyc __init__.py main.go main.py main.ts pyproject.toml"
 
 // extensions returns the extensions that programs append to names.
 func extensions() []string {
@@ -119,8 +99,7 @@ func Runners(argv []string) []string {
 	}
 	for _, word := range words {
 		name := runnerName(word)
-		known := slices.ContainsFunc(runners()[1:],
-			func(r runner) bool { return slices.Contains(strings.Fields(r.names), name) })
+		known := len(runnersOf(name)) > 0
 		switch name { // these run the file that they are given, except with these options
 		case "node", "nodejs":
 			known = option("--run")
@@ -140,11 +119,7 @@ func (r *reach) addRunner(word string) {
 	if strings.HasPrefix(name, "node") && !slices.Contains(r.words, "--run") {
 		return // it runs the file that it is given
 	}
-	for _, known := range runners()[1:] {
-		if slices.Contains(strings.Fields(known.names), name) {
-			r.runners = append(r.runners, known)
-		}
-	}
+	r.runners = append(r.runners, runnersOf(name)...)
 }
 
 // entries covers the files in a folder that determine what a runner runs there.
@@ -162,9 +137,11 @@ func (r *reach) entries(dir string) error {
 		}
 	}
 	if dir != r.program.Dir && dir != r.root || slices.Contains(r.words, ".") { // a folder that the command names
-		for name := range strings.FieldsSeq(runners()[0].entries) {
-			if err := r.entryInside(filepath.Join(dir, name)); err != nil {
-				return err
+		for name := range strings.FieldsSeq(folderEntries) {
+			if path := filepath.Join(dir, name); r.inside(path) {
+				if err := r.entry(path); err != nil {
+					return err
+				}
 			}
 		}
 	}
@@ -188,13 +165,6 @@ func (r *reach) upTo(dir string) []string {
 		}
 	}
 	return out
-}
-
-func (r *reach) entryInside(path string) error {
-	if !r.inside(path) {
-		return nil
-	}
-	return r.entry(path)
 }
 
 // entry covers a file that a runner reads and, for a package.json, the files that
@@ -266,7 +236,7 @@ func (r *reach) code(dir, extensions string) error {
 	if r.scripts {
 		return nil
 	}
-	for _, name := range r.listDir(dir).names {
+	for _, name := range r.listDir(dir) {
 		path := filepath.Join(dir, name)
 		if !slices.Contains(strings.Fields(extensions), filepath.Ext(name)) {
 			path = filepath.Join(path, "__init__.py")

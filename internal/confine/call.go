@@ -11,6 +11,7 @@ import (
 	"github.com/toolreg/toolreg/internal/policy"
 	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/sandbox"
 )
 
 // maxListed is how many removed files a message names.
@@ -21,11 +22,12 @@ const maxListed = 20
 func (c *Confiner) Call(t registry.Tool, confined policy.Confinement) registry.Tool {
 	run, k := t.Run, c.kind(t.Program)
 	t.Run = func(ctx context.Context, call registry.Call) (registry.Result, error) {
-		profile, guarded, err := c.prepare(ctx, k, []string{t.Folder}, confined.Online)
+		profile := c.profile(k, sandbox.Place{Own: []string{t.Folder}}, confined.Online) // it collects the names of this call
+		guarded, err := c.protect(ctx, k, &profile)
 		if err != nil {
 			return registry.Result{}, err
 		}
-		confinement := &process.Confinement{Profile: profile, Logs: c.logs(), Private: c.private()}
+		confinement := &process.Confinement{Profile: &profile, Logs: c.logs(), Private: c.private()}
 		r, err := run(process.WithConfinement(ctx, confinement), call)
 		if _, ok := errors.AsType[*process.StartError](err); ok {
 			err = fmt.Errorf("%w (setting sandbox.%s.read)", err, k.name)

@@ -22,6 +22,7 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/sandbox"
 	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/settings/table"
 	"github.com/toolreg/toolreg/internal/text"
 	"github.com/toolreg/toolreg/internal/trust"
 )
@@ -155,10 +156,10 @@ func (c *Confiner) missing() string {
 func (c *Confiner) Means(name string) policy.Means {
 	k := c.kind(name)
 	m := policy.Means{
-		Auto:    k.mode == modeAuto,
-		Require: k.mode == modeRequire,
+		Auto:    k.mode == table.SandboxAuto,
+		Require: k.mode == table.SandboxRequire,
 		Origin:  k.origin,
-		Off:     k.own && k.mode == modeOff,
+		Off:     k.own && k.mode == table.SandboxOff,
 		Missing: c.missing,
 	}
 	m.Allows = func(online bool) string {
@@ -174,8 +175,8 @@ func (c *Confiner) Means(name string) policy.Means {
 		}
 		m.Uncleaned = func() bool { return guards.Uncleaned(c.logs(), c.opts.Settings.Workspace) }
 		yolo := c.opts.Settings.Setting("sandbox.yolo")
-		m.YoloAuto, m.YoloRequire, m.YoloOrigin = yolo.Value.Text() == modeAuto && !m.Off,
-			yolo.Value.Text() == modeRequire, yolo.Origin.String()
+		m.YoloAuto, m.YoloRequire, m.YoloOrigin = yolo.Value.Text() == table.SandboxAuto && !m.Off,
+			yolo.Value.Text() == table.SandboxRequire, yolo.Origin.String()
 	}
 	return m
 }
@@ -213,11 +214,11 @@ func (c *Confiner) programs(k kind) process.Confiner {
 // profileOf returns the profile of a program of a kind that runs outside of calls, or nil
 // if it is not confined.
 func (c *Confiner) profileOf(k kind, spec *process.Spec) (*sandbox.Profile, error) {
-	if k.mode != modeAuto && k.mode != modeRequire && !c.isTampered(k, spec) {
+	if k.mode != table.SandboxAuto && k.mode != table.SandboxRequire && !c.isTampered(k, spec) {
 		return nil, nil
 	}
 	if missing := c.missing(); missing != "" {
-		if k.mode == modeRequire {
+		if k.mode == table.SandboxRequire {
 			return nil, &registry.Failure{Kind: registry.ErrDenied, Text: fmt.Sprintf(
 				"it must run in the sandbox (sandbox.%s.mode: require, %s), which is not possible: %s",
 				k.name, k.origin, missing)}
@@ -301,9 +302,7 @@ func (p *Plan) Confine(ctx context.Context, spec *process.Spec) (after func(), e
 func ownFiles(spec *process.Spec) (own []string, script string) {
 	own = []string{spec.Dir}
 	for _, path := range spec.Argv {
-		if !filepath.IsAbs(path) {
-			path = filepath.Join(spec.Dir, path)
-		}
+		path = expand.From(spec.Dir, path)
 		if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
 			continue
 		}
@@ -332,16 +331,6 @@ func (c *Confiner) report(kind string, cleaned guards.Cleaned, err error) {
 	}
 }
 
-// prepare returns the profile of a program, and the guards that clean the workspace after
-// it. The profile is for one program, because it collects that program's
-// names.
-func (c *Confiner) prepare(ctx context.Context, k kind, own []string,
-	online bool) (*sandbox.Profile, *guards.Guards, error) {
-	p := c.profile(k, sandbox.Place{Own: own}, online)
-	guarded, err := c.protect(ctx, k, &p)
-	return &p, guarded, err
-}
-
 // protect is the function protect for a program of a kind. It warns if that cannot be recorded.
 func (c *Confiner) protect(ctx context.Context, k kind, p *sandbox.Profile) (*guards.Guards, error) {
 	guarded, err := protect(ctx, c.tree(), p,
@@ -363,12 +352,6 @@ func protect(ctx context.Context, tree *guards.Tree, p *sandbox.Profile, scope g
 	}
 	guarded.Protect(p)
 	return guarded, nil
-}
-
-// pathOf returns the absolute folders of PATH.
-func pathOf(env []string) []string {
-	list, _ := expand.Find(env, "PATH")
-	return slices.DeleteFunc(filepath.SplitList(list), func(dir string) bool { return !filepath.IsAbs(dir) })
 }
 
 // changed returns the files that a command starts with and that a sandboxed program may have
@@ -439,18 +422,10 @@ func packageOf(path string) string {
 // programOf returns the absolute path of a program that a command line names; "" if there is none.
 func programOf(env []string, name, dir string) string {
 	if strings.Contains(name, "/") {
-		if !filepath.IsAbs(name) {
-			name = filepath.Join(dir, name)
-		}
-		return filepath.Clean(name)
+		return filepath.Clean(expand.From(dir, name)) // it may become executable before it runs
 	}
-	for _, dir := range pathOf(env) {
-		path := filepath.Join(dir, name)
-		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
-			return path
-		}
-	}
-	return ""
+	path, _ := process.Spec{Argv: []string{name}, Dir: dir, Env: env}.Program()
+	return path
 }
 
 // environment returns the virtual environment of Python that a program is installed in; "" if it
@@ -473,15 +448,13 @@ func (c *Confiner) private() (out []string) {
 	return out
 }
 
-// profile returns the profile of a program of a kind. place contains its own files, and
-// what it may write besides the workspace.
+// profile returns the profile of a program of a kind. place contains its own files and its environment.
 func (c *Confiner) profile(k kind, place sandbox.Place, online bool) sandbox.Profile {
 	place.Home = c.home
 	if place.Environ == nil {
 		place.Environ = c.opts.Env()
 	}
-	place.Workspace = slices.DeleteFunc(
-		slices.Concat([]string{c.opts.Settings.Workspace}, place.Workspace, c.paths(k.write)),
+	place.Workspace = slices.DeleteFunc(append([]string{c.opts.Settings.Workspace}, c.paths(k.write)...),
 		func(path string) bool { return path == "" })
 	place.Own = slices.DeleteFunc(place.Own,
 		func(path string) bool { return path == "" || path == "/" || sandbox.HoldsHome(path, c.home) })
@@ -528,10 +501,7 @@ func (c *Confiner) paths(entries []string) []string {
 				continue // the variable is not set, so there is no such path
 			}
 		}
-		path = expand.Home(path, c.home)
-		if !filepath.IsAbs(path) {
-			path = filepath.Join(c.opts.Settings.ProjectRoot, path)
-		}
+		path = expand.From(c.opts.Settings.ProjectRoot, expand.Home(path, c.home))
 		if !c.isClosed(path) {
 			out = append(out, filepath.Clean(path))
 		}

@@ -54,7 +54,8 @@ func TestProfileFollowsSettings(t *testing.T) {
   hooks: {mode: off}
   servers: {s: {mode: require, network: none}}
 `, full)
-	p, guarded, err := c.prepare(t.Context(), c.kind(Shell), nil, true)
+	p := c.profile(c.kind(Shell), sandbox.Place{}, true)
+	guarded, err := c.protect(t.Context(), c.kind(Shell), &p)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -164,11 +164,7 @@ func (d *denial) path(path string, written bool) {
 
 // absolute returns a path that a program names.
 func (d *denial) absolute(path string) string {
-	path = expand.Home(path, d.confiner.home)
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(d.confiner.opts.Settings.Workspace, path)
-	}
-	return filepath.Clean(path)
+	return filepath.Clean(expand.From(d.confiner.opts.Settings.Workspace, expand.Home(path, d.confiner.home)))
 }
 
 // isVisible reports whether the program sees a folder, perhaps only as the way to another one.

@@ -13,13 +13,6 @@ import (
 	"github.com/toolreg/toolreg/internal/settings/table"
 )
 
-// The modes of the sandbox settings.
-const (
-	modeOff     = table.SandboxOff
-	modeAuto    = table.SandboxAuto
-	modeRequire = table.SandboxRequire
-)
-
 // kind contains the settings for one kind of program.
 type kind struct {
 	name        string
@@ -137,7 +130,7 @@ func (c *Confiner) Findings() (parts []sandbox.Part, missing string, wanted []st
 		if k.own {
 			key = table.Sandbox + name + ".mode"
 		}
-		if setting := fmt.Sprintf("%s: %s (%s)", key, k.mode, k.origin); k.mode != modeOff &&
+		if setting := fmt.Sprintf("%s: %s (%s)", key, k.mode, k.origin); k.mode != table.SandboxOff &&
 			!slices.Contains(wanted, setting) {
 			wanted = append(wanted, setting)
 		}

@@ -224,18 +224,6 @@ func TestApprovalDoesNotOverrideRuleThatMayDeny(t *testing.T) {
 	}
 }
 
-// The approval of a whole program is ignored, and the question says so.
-func TestApprovalOfWholeProgramIsIgnored(t *testing.T) {
-	a := &Approvals{Dir: stateDir(t), Project: "/p"}
-	if err := a.Remember(t.Context(), shellTool("git status"), Scope{Kind: ScopeCommand, Values: []string{"git"}}); err != nil {
-		t.Fatal(err)
-	}
-	v := (&Policy{Approvals: a}).Decide(t.Context(), shellTool("git status"), registry.Call{})
-	if v.Decision != Ask || !strings.Contains(v.Reason, `the earlier answer for all of them is ignored`) {
-		t.Errorf("%+v", v)
-	}
-}
-
 func TestOfferedScopes(t *testing.T) {
 	for name, tt := range map[string]struct {
 		tool *registry.Tool

@@ -58,14 +58,6 @@ func (f *facts) approval(known []Change, kind ScopeKind, covers func(*Approval) 
 	return nil, known
 }
 
-// approvedWhole reports whether there is an approval of a whole program. Older
-// versions of toolreg stored these; they no longer apply.
-func (f *facts) approvedWhole(program string) bool {
-	return slices.ContainsFunc(f.approvals().list, func(a Approval) bool {
-		return a.Kind == ScopeCommand && a.Source == f.tool.Source && a.Value == program
-	})
-}
-
 func (f *facts) approvals() stored {
 	return f.stored.get(func() (out stored) {
 		if f.policy.Approvals != nil {

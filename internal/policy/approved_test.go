@@ -2,7 +2,6 @@ package policy
 
 import (
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/toolreg/toolreg/internal/caller"
@@ -81,29 +80,6 @@ func TestNewToolOfApprovedServer(t *testing.T) {
 	}
 	if v := p.Decide(t.Context(), pathTool("new", registry.CategoryWrite, "a"), registry.Call{}); v.Decision != Ask || v.Changes != nil {
 		t.Errorf("a new tool that edits: %s (%s), changes %+v", v.Decision, v.Reason, v.Changes)
-	}
-}
-
-// Only an answer for the program itself, given to the same tool, is said to be ignored.
-func TestIgnoredAnswerIsNamedForItsProgramOnly(t *testing.T) {
-	a := &Approvals{Dir: stateDir(t), Project: "/p"}
-	for _, given := range []struct {
-		tool  *registry.Tool
-		scope Scope
-	}{
-		{shellTool("npm test"), Scope{Kind: ScopeCommand, Values: []string{"npm"}}},
-		{fetchTool("https://git"), Scope{Kind: ScopeHost, Values: []string{"git"}}},
-	} {
-		if err := a.Remember(t.Context(), given.tool, given.scope); err != nil {
-			t.Fatal(err)
-		}
-	}
-	p := &Policy{Approvals: a}
-	for line, ignored := range map[string]bool{"npm test": true, "npm": false, "git status": false} {
-		v := p.Decide(t.Context(), shellTool(line), registry.Call{})
-		if v.Decision != Ask || strings.Contains(v.Reason, "is ignored") != ignored {
-			t.Errorf("%s: %s, %q", line, v.Decision, v.Reason)
-		}
 	}
 }
 

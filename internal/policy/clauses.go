@@ -214,15 +214,14 @@ func byDefault(m *matter, _ Verdict) (Verdict, bool) {
 		return v, true
 	}
 	v.Changes = m.recall().changes
-	switch {
-	case m.part != nil && m.doubt == "":
+	if m.part != nil && m.doubt == "" {
 		v.remember = m.part.Cover()
-		fallthrough
+	}
+	switch {
+	case v.Decision != Ask:
 	case m.part != nil:
-		if v.Decision == Ask {
-			v.Reason = cmp.Or(m.whyAsked(v.remember), v.Reason)
-		}
-	case v.Decision == Ask && len(v.Changes) > 0:
+		v.Reason = cmp.Or(m.whyAsked(), v.Reason)
+	case len(v.Changes) > 0:
 		v.Reason = changedReason(v.Changes)
 	}
 	return v, true
@@ -230,7 +229,7 @@ func byDefault(m *matter, _ Verdict) (Verdict, bool) {
 
 // whyAsked returns why no rule and no approval decides on a part, for a person who may expect that one
 // does; "" if nothing suggests it.
-func (m *matter) whyAsked(remember string) string {
+func (m *matter) whyAsked() string {
 	p := m.part
 	allowed := func() bool { // by a rule on the first words, if these were enough
 		return slices.ContainsFunc(m.rules, func(r *Rule) bool {
@@ -248,9 +247,6 @@ func (m *matter) whyAsked(remember string) string {
 		return p.Exact + ", so a rule must have all words of the command"
 	case p.Named != "" && allowed():
 		return p.Named
-	case remember != "" && m.approvedWhole(p.Root()):
-		return fmt.Sprintf(
-			"\"always\" now covers single subcommands of %q; the earlier answer for all of them is ignored", p.Root())
 	}
 	return ""
 }

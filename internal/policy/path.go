@@ -99,12 +99,12 @@ type literals []string
 
 const maxLiterals = 16
 
-func (l *literals) occurIn(p string) bool {
-	return l == nil || slices.ContainsFunc(*l, func(text string) bool { return strings.Contains(p, text) })
+func (l literals) occurIn(p string) bool {
+	return l == nil || slices.ContainsFunc(l, func(text string) bool { return strings.Contains(p, text) })
 }
 
 // literalsOf returns the literals of a glob. An invalid glob has none.
-func literalsOf(glob string) *literals {
+func literalsOf(glob string) literals {
 	glob = path.Clean(filepath.ToSlash(glob))
 	if glob == "." || !doublestar.ValidatePattern(glob) {
 		return nil
@@ -130,7 +130,7 @@ func literalsOf(glob string) *literals {
 			globs = append(globs, next[:begin]+alternative+next[end+1:])
 		}
 	}
-	return &out
+	return out
 }
 
 // longestLiteral returns the longest ASCII text between the wildcards of a glob

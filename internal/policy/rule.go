@@ -31,54 +31,29 @@ const (
 	Sandbox
 )
 
-// String returns the name of the decision, as used in settings.
-func (d Decision) String() string {
-	switch d {
-	case Allow:
-		return "allow"
-	case Deny:
-		return "deny"
-	case Sandbox:
-		return "sandbox"
-	}
-	return "ask"
+// decisions are the names of the decisions, as used in settings.
+func decisions() []string {
+	return []string{Ask: "ask", Allow: "allow", Deny: "deny", Sandbox: "sandbox"}
 }
+
+// String returns the name of the decision.
+func (d Decision) String() string { return decisions()[d] }
 
 // MarshalJSON encodes the decision as its name.
 func (d Decision) MarshalJSON() ([]byte, error) { return json.Marshal(d.String()) }
 
 // ParseDecision parses the name of a decision.
 func ParseDecision(s string) (Decision, error) {
-	switch s {
-	case "ask":
-		return Ask, nil
-	case "allow":
-		return Allow, nil
-	case "deny":
-		return Deny, nil
-	case "sandbox":
-		return Sandbox, nil
+	if d := slices.Index(decisions(), s); d >= 0 {
+		return Decision(d), nil
 	}
 	return Deny, fmt.Errorf("unknown decision %q; use allow, sandbox, ask or deny", s)
 }
 
 // stricter returns the stricter of two decisions.
 func stricter(a, b Decision) Decision {
-	rank := func(d Decision) int {
-		switch d {
-		case Allow:
-			return 0
-		case Sandbox:
-			return 1
-		case Deny:
-			return 3
-		}
-		return 2
-	}
-	if rank(b) > rank(a) {
-		return b
-	}
-	return a
+	order := []Decision{Allow, Sandbox, Ask, Deny}
+	return order[max(slices.Index(order, a), slices.Index(order, b))]
 }
 
 // Rule is one entry of policy.rules, allowedTools or excludeTools. It matches a
@@ -111,9 +86,9 @@ type Rule struct {
 	Personal    bool   // it is not of a project's settings
 
 	// What Compile sets, to be faster:
-	literals                *literals // of Path, in lower case unless the rule loosens
-	toolPrefix, groupPrefix string    // literalPrefix of Tool and Group
-	resources               []string  // uri.Patterns of Resource
+	literals                literals // of Path, in lower case unless the rule loosens
+	toolPrefix, groupPrefix string   // literalPrefix of Tool and Group
+	resources               []string // uri.Patterns of Resource
 }
 
 // The conditions of a rule, by their keys in the settings.

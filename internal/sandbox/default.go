@@ -106,20 +106,23 @@ func (h *home) paths(names ...string) []string {
 	if h.dir == "" {
 		return nil
 	}
-	out := make([]string, len(names))
-	for i, name := range names {
-		out[i] = filepath.Join(h.dir, name)
-	}
-	return out
+	return joinAll([]string{h.dir}, names...)
 }
 
-// or returns the folder that a variable names, or else a path below the home folder. A
-// variable that names a folder containing the home folder is ignored.
+// or returns the folder that a variable names, or else a path below the home folder.
 func (h *home) or(variable, name string) []string {
-	if value := h.environ[variable]; filepath.IsAbs(value) && !h.isAtOrAbove(filepath.Clean(value)) {
-		return []string{filepath.Clean(value)}
+	if folder := h.named(variable); folder != nil {
+		return folder
 	}
 	return h.paths(name)
+}
+
+// named returns the folder that a variable names, if that is one and does not contain the home folder.
+func (h *home) named(variable string) []string {
+	if folder := filepath.Clean(h.environ[variable]); filepath.IsAbs(folder) && !h.isAtOrAbove(folder) {
+		return []string{folder}
+	}
+	return nil
 }
 
 // isAtOrAbove reports whether a path is or contains the home folder.
@@ -144,9 +147,7 @@ func (h *home) caches() []string {
 	out = append(out, joinAll(h.or("GOPATH", "go"), "pkg")...)
 	out = append(out, h.or("CARGO_HOME", ".cargo")...)
 	for _, variable := range []string{"GOCACHE", "GOMODCACHE", "npm_config_cache", "PIP_CACHE_DIR"} {
-		if value := h.environ[variable]; filepath.IsAbs(value) && !h.isAtOrAbove(filepath.Clean(value)) {
-			out = append(out, filepath.Clean(value))
-		}
+		out = append(out, h.named(variable)...)
 	}
 	return out
 }

@@ -13,6 +13,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -26,9 +27,15 @@ const (
 	proxyWait   = 30 * time.Second
 )
 
-// proxyVariables returns the variables that make programs use the proxy.
-func proxyVariables(port int) []string {
-	var out []string
+// inSandbox returns the environment adapted to the sandbox. With the port of a proxy, programs use it.
+func inSandbox(env []string, port int) []string {
+	out := slices.DeleteFunc(slices.Clone(env), func(entry string) bool {
+		name, _, _ := strings.Cut(entry, "=")
+		return name == "TMPDIR" || port != 0 && strings.HasSuffix(strings.ToLower(name), "_proxy")
+	})
+	if port == 0 {
+		return out
+	}
 	for _, name := range []string{"http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"} {
 		out = append(out, name+"=http://127.0.0.1:"+strconv.Itoa(port))
 	}

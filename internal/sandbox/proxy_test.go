@@ -262,7 +262,7 @@ func TestProxyServesLocalPorts(t *testing.T) {
 
 // A program is told of the proxy by the variables that programs know.
 func TestProxyVariables(t *testing.T) {
-	got := strings.Join(proxyVariables(8080), " ")
+	got := strings.Join(inSandbox(nil, 8080), " ")
 	for _, name := range []string{"http_proxy", "HTTPS_PROXY", "all_proxy"} {
 		_, rest, ok := strings.Cut(got+" ", name+"=")
 		address, _, _ := strings.Cut(rest, " ")

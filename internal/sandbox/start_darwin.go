@@ -3,7 +3,6 @@ package sandbox
 import (
 	"net"
 	"os"
-	"strings"
 	"syscall"
 )
 
@@ -27,16 +26,7 @@ func Prepare(p Profile, prog Program) (*Start, error) {
 		return nil, &Error{"starting the proxy", err}
 	}
 	s.Argv = append([]string{"sandbox-exec", "-p", seatbelt(p, tmp, port), prog.Path}, prog.Argv[1:]...)
-	for _, entry := range prog.Env {
-		name, _, _ := strings.Cut(entry, "=")
-		if name != "TMPDIR" && (port == 0 || !strings.HasSuffix(strings.ToLower(name), "_proxy")) {
-			s.Env = append(s.Env, entry)
-		}
-	}
-	s.Env = append(s.Env, "TMPDIR="+tmp)
-	if port != 0 {
-		s.Env = append(s.Env, proxyVariables(port)...)
-	}
+	s.Env = append(inSandbox(prog.Env, port), "TMPDIR="+tmp)
 	return s, nil
 }
 

@@ -3,7 +3,6 @@
 package sandbox
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"os"
@@ -227,16 +226,17 @@ func newPlan(p Profile, prog Program) (*launcher.Plan, error) {
 	if err != nil {
 		return nil, &Error{"finding the working directory", err}
 	}
+	port, listen := 0, []int(nil)
+	if p.Network.Mode == NetworkHosts {
+		port, listen = proxyPort, append([]int{proxyPort}, localPorts(p.Network.Hosts)...)
+	}
 	plan := &launcher.Plan{
 		UID: os.Geteuid(), GID: os.Getegid(),
 		Loopback: p.Network.Join == nil && (p.Network.Mode == NetworkLoopback || p.Network.Mode == NetworkHosts),
 		Shared:   p.Network.Share != nil,
 		Ops:      ops, Rules: rules, Filter: filter(p.Created != nil), Watched: p.Created != nil,
 		Dir: dir.path, SameDir: prog.Folder != nil,
-		Program: prog.Path, Argv: prog.Argv, Env: inSandbox(prog.Env, p.Network.Mode),
-	}
-	if p.Network.Mode == NetworkHosts {
-		plan.Listen = append([]int{proxyPort}, localPorts(p.Network.Hosts)...)
+		Program: prog.Path, Argv: prog.Argv, Env: inSandbox(prog.Env, port), Listen: listen,
 	}
 	for _, s := range append(append([]string{plan.Dir, plan.Program}, plan.Argv...), plan.Env...) {
 		if strings.IndexByte(s, 0) >= 0 {
@@ -244,20 +244,4 @@ func newPlan(p Profile, prog Program) (*launcher.Plan, error) {
 		}
 	}
 	return plan, nil
-}
-
-// inSandbox returns the environment adapted to the sandbox.
-func inSandbox(env []string, mode NetworkMode) []string {
-	out := make([]string, 0, len(env)+5)
-	for _, entry := range env {
-		name, _, _ := strings.Cut(entry, "=")
-		isProxy := mode == NetworkHosts && bytes.HasSuffix(bytes.ToLower([]byte(name)), []byte("_proxy"))
-		if name != "TMPDIR" && !isProxy {
-			out = append(out, entry)
-		}
-	}
-	if mode == NetworkHosts {
-		out = append(out, proxyVariables(proxyPort)...)
-	}
-	return out
 }

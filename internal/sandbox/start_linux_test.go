@@ -21,7 +21,7 @@ import (
 func TestPlanOfAProgram(t *testing.T) {
 	dir := tree(t, "work/", "link -> work")
 	env := []string{"A=1", "TMPDIR=/elsewhere", "HTTP_PROXY=old", "http_proxy=old", "NO_PROXY=old", "PROXY=kept"}
-	proxied := append([]string{"A=1", "PROXY=kept"}, proxyVariables(proxyPort)...)
+	proxied := inSandbox([]string{"A=1", "PROXY=kept"}, proxyPort)
 	direct := slices.DeleteFunc(slices.Clone(env), func(entry string) bool { return entry == "TMPDIR=/elsewhere" })
 	for _, c := range []struct {
 		network  Network

@@ -16,20 +16,17 @@ var gitSignature = lazy.NewRegexp(`%[-+ ]?G|%\(\*?signature`)
 // line defines.
 func gitRuns(read *reading, args []word) runs {
 	r := read.runs()
-	if slices.ContainsFunc(read.options, func(x optionValue) bool { return x.name == "--config-env" }) {
-		r.dynamic = true
+	sub, rest := "", []word(nil)
+	if read.rest < len(args) {
+		sub, rest = args[read.rest].text, args[read.rest+1:]
 	}
-	if read.rest >= len(args) {
-		return r
-	}
-	sub, rest := args[read.rest].text, args[read.rest+1:]
 	for _, x := range read.options {
-		if x.name == "-c" {
+		switch {
+		case x.name == "--config-env":
+			r.dynamic = true
+		case x.name == "-c":
 			r.gitAlias(x.value, sub, rest)
-		}
-	}
-	for _, x := range read.options {
-		if x.kind == kindRuns && x.name != "-c" { // git appends the repository to some of them
+		case x.kind == kindRuns: // git appends the repository to some of them
 			r.scripts = append(r.scripts, x.value.text+" "+joined(operands(rest)))
 			// After an assignment, the repository becomes the program.
 			r.dynamic = r.dynamic || strings.Contains(x.value.text, "=")

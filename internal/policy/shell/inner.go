@@ -17,8 +17,10 @@ func runsOf(shell, name string, words []word, stdin *word) runs {
 	case "eval":
 		return runs{doubt: "eval runs text that is assembled at run time", shell: shell, scripts: []string{joined(args)},
 			dynamic: slices.ContainsFunc(args, func(w word) bool { return !w.known })}
-	case "find", "fd", "fdfind", "gfind":
+	case "find", "gfind":
 		return findRuns(name, args)
+	case "fd", "fdfind":
+		return fdRuns(name, args)
 	case "set", "shopt":
 		return optionsOfShell(name, args)
 	case "alias", "unalias":
@@ -76,24 +78,25 @@ func ipRuns(args []word) runs {
 // setsUp handles builtins that change the effect of later commands.
 func setsUp(name string, args []word, stdin *word) runs {
 	r := runs{doubt: name + " changes what later commands do", shell: Bash, evaluates: name != "trap"}
-	if name == "trap" && len(args) > 0 && args[0].text == "--" {
-		args = args[1:]
-	}
-	switch {
-	case name == "hash": // -p assigns a program to another name
+	switch name {
+	case "hash": // -p assigns a program to another name
 		for i := range args {
 			r.commands = append(r.commands, args[i:])
 		}
-	case name == "trap" && len(args) > 1:
-		r.scripts, r.dynamic = []string{args[0].text}, !args[0].known
-	case (name == "." || name == "source") && stdin != nil:
-		r.scripts = []string{stdin.text}
-	}
-	if name == "coproc" {
-		r.dynamic = true
-	}
-	if name == "." || name == "source" {
+	case "trap":
+		if len(args) > 0 && args[0].text == "--" {
+			args = args[1:]
+		}
+		if len(args) > 1 {
+			r.scripts, r.dynamic = []string{args[0].text}, !args[0].known
+		}
+	case ".", "source":
 		r.dynamic = len(args) == 0 || !args[0].known || mayBeStdin(args[0].text)
+		if stdin != nil {
+			r.scripts = []string{stdin.text}
+		}
+	case "coproc":
+		r.dynamic = true
 	}
 	r.dynamic = r.dynamic || name != "trap" && slices.ContainsFunc(args, evaluated)
 	if name == "read" && !slices.ContainsFunc(args,
@@ -216,9 +219,6 @@ words:
 
 // findRuns returns the commands that find runs with -exec and similar actions.
 func findRuns(name string, args []word) runs {
-	if name == "fd" || name == "fdfind" {
-		return fdRuns(name, args)
-	}
 	var r runs
 	if _, commands, ok := findActions(args); ok {
 		return runs{commands: commands}

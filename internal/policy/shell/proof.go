@@ -68,7 +68,7 @@ func prove(src string, stmts []*syntax.Stmt, posix bool) (err error) {
 		return err
 	}
 	if len(p.nodes) > 0 {
-		return errors.New("quotes or expansions that shells may read differently")
+		return errDiffers
 	}
 	return nil
 }

@@ -256,12 +256,9 @@ func (p *proof) hereBodies(i int, bodies []*syntax.Redirect, closer byte) (int, 
 		if n > 0 {
 			i++ // the newline after the previous delimiter
 		}
-		delimiter, quoted := "", false
-		switch part := r.Word.Parts[0].(type) {
-		case *syntax.Lit:
-			delimiter = part.Value
-		default:
-			quoted = true
+		delimiter := r.Word.Lit()
+		quoted := delimiter == ""
+		if quoted {
 			delimiter = p.src[r.Word.Pos().Offset()+1 : r.Word.End().Offset()-1]
 		}
 		start := i

@@ -260,33 +260,27 @@ func (a *Approvals) clock() time.Time {
 
 // Add stores approvals. They replace earlier ones of the same scope.
 func (a *Approvals) Add(ctx context.Context, approvals []Approval) error {
-	adding := func(added []Approval) func([]Approval) []Approval {
-		return func(list []Approval) []Approval {
+	for _, shared := range []bool{false, true} {
+		added := slices.DeleteFunc(slices.Clone(approvals),
+			func(n Approval) bool { return shared != (a.Shared != nil && n.Client != "") })
+		update := a.update
+		if shared {
+			update = a.updateShared
+		}
+		if len(added) == 0 {
+			continue
+		}
+		err := update(ctx, func(list []Approval) []Approval {
 			for _, n := range added {
 				list = append(slices.DeleteFunc(list, func(x Approval) bool { return x.ID == n.ID }), n)
 			}
 			return list
+		})
+		if err != nil {
+			return err
 		}
 	}
-	if a.Shared == nil {
-		return a.update(ctx, adding(approvals))
-	}
-	var own, clients []Approval
-	for _, n := range approvals {
-		if n.Client == "" {
-			own = append(own, n)
-		} else {
-			clients = append(clients, n)
-		}
-	}
-	var err error
-	if len(own) > 0 {
-		err = a.update(ctx, adding(own))
-	}
-	if len(clients) > 0 && err == nil {
-		err = a.updateShared(ctx, adding(clients))
-	}
-	return err
+	return nil
 }
 
 // Revoke removes the approvals, of any project, whose ids begin with one of the

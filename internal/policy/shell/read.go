@@ -389,31 +389,8 @@ func (a *analysis) command(text string, words []word, stdin *word) {
 		c.Doubt = c.Exact
 	}
 	run.changes(name, words[1:])
-	changed := slices.Concat(run.writes, run.trees)
-	c.Unplaced = slices.ContainsFunc(changed, a.isUnplaced)
-	if run.unclear || c.Unplaced {
-		c.Unclear = "what " + name + " writes is not known before it runs"
-	}
-	for _, name := range changed {
-		c.Fallbacks = a.appendNames(c.Fallbacks, name)
-	}
-	for _, f := range run.inside {
-		c.Fallbacks = a.appendNames(c.Fallbacks, path.Join(f.Folder, f.Name))
-	}
+	a.addFiles(&c, name, run)
 	a.addCommand(c)
-	for _, name := range run.writes {
-		a.addWrite(name)
-	}
-	for _, name := range run.trees {
-		if name != "" {
-			a.trees = append(a.trees, a.placed(name))
-		}
-	}
-	for _, f := range run.inside {
-		if f.Folder != "" {
-			a.inside = append(a.inside, Inside{a.placed(f.Folder), f.Name})
-		}
-	}
 	a.evaluate = a.evaluate || run.evaluates
 	if run.rereads != "" {
 		a.unread(text, "%s", run.rereads)

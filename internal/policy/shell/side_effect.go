@@ -45,6 +45,30 @@ func (a *analysis) redirected(text string, op syntax.RedirOperator, target word)
 	a.addCommand(c)
 }
 
+// addFiles adds the files that a command changes.
+func (a *analysis) addFiles(c *Command, program string, r runs) {
+	for _, name := range r.writes {
+		a.addWrite(name)
+		c.Fallbacks = a.appendNames(c.Fallbacks, name)
+	}
+	for _, name := range r.trees {
+		if name != "" {
+			a.trees = append(a.trees, a.placed(name))
+		}
+		c.Fallbacks = a.appendNames(c.Fallbacks, name)
+	}
+	for _, f := range r.inside {
+		if f.Folder != "" {
+			a.inside = append(a.inside, Inside{a.placed(f.Folder), f.Name})
+		}
+		c.Fallbacks = a.appendNames(c.Fallbacks, path.Join(f.Folder, f.Name))
+	}
+	c.Unplaced = slices.ContainsFunc(r.writes, a.isUnplaced) || slices.ContainsFunc(r.trees, a.isUnplaced)
+	if r.unclear || c.Unplaced {
+		c.Unclear = "what " + program + " writes is not known before it runs"
+	}
+}
+
 // isUnplaced reports whether a file is relative to a folder that is not known, to which a cd
 // has changed.
 func (a *analysis) isUnplaced(name string) bool {

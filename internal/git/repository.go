@@ -64,9 +64,7 @@ func (u User) eachNamed(top string, visit func(key, path string) bool) (all bool
 			switch s.Name {
 			case "include.path", "includeif.path":
 				paths, base = []string{s.Value}, filepath.Dir(configs[i])
-				if path := From(base, expand.Home(s.Value, home)); !slices.Contains(configs, path) {
-					configs = append(configs, path)
-				}
+				configs = text.AppendNew(configs, From(base, expand.Home(s.Value, home)))
 			case "core.hookspath", "init.templatedir":
 				paths = []string{s.Value}
 			case "safe.directory", "maintenance.repo", "gui.recentrepo",

@@ -12,6 +12,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/caller"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 // maxPart is the length in bytes of the longest value that an approval stores as
@@ -98,7 +99,11 @@ const hashMark = "sha256:"
 func changesSince(was ApprovedTool, t *registry.Tool) []Change {
 	now := partsOf(t)
 	var out []Change
-	for _, name := range partNames(was.Parts, now) {
+	var names []string
+	for _, p := range slices.Concat(was.Parts, now) {
+		names = text.AppendNew(names, p.Name)
+	}
+	for _, name := range names {
 		before, after := partValue(was.Parts, name), partValue(now, name)
 		if before == after {
 			continue
@@ -117,18 +122,6 @@ func changesSince(was ApprovedTool, t *registry.Tool) []Change {
 		out = []Change{{Part: PartValues}}
 	default:
 		out = []Change{{Part: "definition"}} // the stored parts do not show what changed
-	}
-	return out
-}
-
-func partNames(lists ...[]registry.Part) []string {
-	var out []string
-	for _, list := range lists {
-		for _, p := range list {
-			if !slices.Contains(out, p.Name) {
-				out = append(out, p.Name)
-			}
-		}
 	}
 	return out
 }
@@ -165,11 +158,11 @@ func changedReason(changes []Change) string {
 			names[i] = "its " + c.Part
 		}
 	}
-	text := names[0]
+	list := names[0]
 	if n := len(names) - 1; n > 0 {
-		text = fmt.Sprintf("%s and %s", strings.Join(names[:n], ", "), names[n])
+		list = fmt.Sprintf("%s and %s", strings.Join(names[:n], ", "), names[n])
 	}
-	return text + " changed since you allowed it"
+	return list + " changed since you allowed it"
 }
 
 // Remember stores the answer that a tool may run within a scope. It replaces

@@ -10,6 +10,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/caller"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 // Decide decides whether a call may run. It never fails: if something cannot be
@@ -117,12 +118,10 @@ func (f *facts) decideParts() Verdict {
 	decided := f.parts[0] // whose verdict is that of the line
 	for i, m := range f.parts {
 		c := m.amend(m.decide(deciding()), ofPart())
-		if command := (CommandVerdict{
+		commands = text.AppendNew(commands, CommandVerdict{
 			Text: m.part.Text, Root: m.part.Root(), Decision: c.Decision, Reason: c.Reason, Origin: c.Origin,
 			Clause: c.Clause, remember: c.remember, moved: m.elsewhere != "",
-		}); !slices.Contains(commands, command) {
-			commands = append(commands, command)
-		}
+		})
 		changed = append(changed, c.changed...)
 		if len(c.Changes) > 0 {
 			changes = c.Changes
@@ -181,9 +180,7 @@ func (f *facts) commandScopes(commands []CommandVerdict) (scopes []Scope) {
 		if c.remember == "" {
 			return nil
 		}
-		if moved = moved || c.moved; !slices.Contains(covers, c.remember) {
-			covers = append(covers, c.remember)
-		}
+		moved, covers = moved || c.moved, text.AppendNew(covers, c.remember)
 	}
 	if len(covers) == 0 {
 		return nil

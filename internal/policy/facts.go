@@ -13,6 +13,7 @@ import (
 	"github.com/toolreg/toolreg/internal/jq"
 	"github.com/toolreg/toolreg/internal/policy/shell"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 // facts are what is known about a call, or about a tool as a whole, before anything is decided. They
@@ -226,9 +227,7 @@ func hostsOf(urls []string) []string {
 		if u.Scheme != "https" {
 			host = u.Scheme + "://" + host
 		}
-		if !slices.Contains(out, host) {
-			out = append(out, host)
-		}
+		out = text.AppendNew(out, host)
 	}
 	return out
 }

@@ -57,12 +57,7 @@ func realPath(p string) string { return filepath.ToSlash(git.ResolveLinks(filepa
 // appendLower appends a path or a glob in lower case and as file systems that ignore case may
 // read it, each if it is new.
 func appendLower(to []string, s string) []string {
-	for _, form := range []string{strings.ToLower(s), text.Folded(s)} {
-		if !slices.Contains(to, form) {
-			to = append(to, form)
-		}
-	}
-	return to
+	return text.AppendNew(to, strings.ToLower(s), text.Folded(s))
 }
 
 // absolutePath returns an absolute path with slashes. workspace must have slashes

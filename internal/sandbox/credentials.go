@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 // Credentials are the places where the user and the system keep credentials, as far as they
@@ -40,11 +42,7 @@ func (c *Credentials) Open(folder string) {
 func (known resolver) folded(paths []string) []string {
 	var out []string
 	for _, path := range paths {
-		for _, p := range []string{path, known.real(path)} {
-			if p = fold(p); !slices.Contains(out, p) {
-				out = append(out, p)
-			}
-		}
+		out = text.AppendNew(out, fold(path), fold(known.real(path)))
 	}
 	return out
 }

@@ -274,10 +274,7 @@ func (c *cover) bytecode(dir, prefix string) error {
 // hashBased reports whether a .pyc file refers to its source by hash, according to
 // the flags after the magic number (PEP 552).
 func hashBased(path string) bool {
-	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
-		return false // opening a pipe would block
-	}
-	f, err := os.Open(path)
+	f, _, err := openFile(path)
 	if err != nil {
 		return false
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/expand"
 	"github.com/toolreg/toolreg/internal/lazy"
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 // maxFolders limits the folders in which the files of one command are searched. A
@@ -205,9 +206,7 @@ func (r *reach) file(path string) error {
 		r.missing(path)
 		return nil
 	case info.IsDir():
-		if path = filepath.Clean(path); !slices.Contains(r.folders, path) {
-			r.folders = append(r.folders, path)
-		}
+		r.folders = text.AppendNew(r.folders, filepath.Clean(path))
 		return nil
 	case !r.inside(path):
 		return nil

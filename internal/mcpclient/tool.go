@@ -41,7 +41,10 @@ func (q *requester) tools(l listing, headers bool) ([]registry.Tool, []registry.
 			err = wire.CheckParamHeaders(d.InputSchema)
 		}
 		if err != nil && d.Name != "" && !seen[d.ServerTool] {
-			tools = append(tools, q.quarantined(d, identity, err))
+			d.InputSchema, d.OutputSchema, d.Annotations = json.RawMessage(noParams), nil, nil
+			t := q.tool(&d, identity)
+			t.Quarantine = err
+			tools = append(tools, t)
 		}
 		switch {
 		case err != nil:
@@ -58,14 +61,6 @@ func (q *requester) tools(l listing, headers bool) ([]registry.Tool, []registry.
 		tools = append(tools, q.tool(&listed.Definition, identity))
 	}
 	return tools, diags
-}
-
-// quarantined returns the tool of a definition that cannot be used.
-func (q *requester) quarantined(d registry.Definition, identity json.RawMessage, reason error) registry.Tool {
-	d.InputSchema, d.OutputSchema, d.Annotations = json.RawMessage(noParams), nil, nil
-	t := q.tool(&d, identity)
-	t.Quarantine = reason
-	return t
 }
 
 // usable counts the tools that are not quarantined.

@@ -70,7 +70,7 @@ func Start(ctx context.Context, o Options) *Exporter {
 	} else if on {
 		o.Getenv, o.Endpoint = func(string) string { return "" }, ""
 	}
-	traces, metrics := o.usable("TRACES"), o.usable("METRICS")
+	traces, metrics := o.address("TRACES"), o.address("METRICS")
 	if traces == "" && metrics == "" && !o.Scrape {
 		return x
 	}
@@ -129,20 +129,11 @@ func Start(ctx context.Context, o Options) *Exporter {
 	return x
 }
 
-// usable returns where a signal is sent; "" if it is not. A mistake in the address costs
+// address returns where a signal is sent; "" if it is not. A mistake in the address costs
 // the signal, not the run.
-func (o *Options) usable(signal string) string {
-	address, err := o.address(signal)
-	if err != nil {
-		o.Warn(err.Error() + "; nothing is sent")
-	}
-	return address
-}
-
-// address returns where a signal is sent; "" if it is not.
-func (o *Options) address(signal string) (string, error) {
+func (o *Options) address(signal string) string {
 	if o.Getenv("OTEL_"+signal+"_EXPORTER") == "none" {
-		return "", nil
+		return ""
 	}
 	name, path := "OTEL_EXPORTER_OTLP_"+signal+"_ENDPOINT", ""
 	address := o.Getenv(name)
@@ -154,15 +145,16 @@ func (o *Options) address(signal string) (string, error) {
 		name, address = "telemetry.endpoint", o.Endpoint
 	}
 	if address == "" {
-		return "", nil
+		return ""
 	}
 	if u, err := url.Parse(address); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return "", fmt.Errorf("%s: expected an http or https address, such as http://localhost:4318", name)
+		o.Warn(name + ": expected an http or https address, such as http://localhost:4318; nothing is sent")
+		return ""
 	}
 	if path != "" {
 		address = strings.TrimSuffix(address, "/") + path
 	}
-	return address, nil
+	return address
 }
 
 // Close sends what is left, for a moment, or for as long as OTEL_EXPORTER_OTLP_TIMEOUT says.

@@ -223,31 +223,21 @@ func (h *HTTP) CloseIdleConnections() { h.base.CloseIdleConnections() }
 func (h *HTTP) deleteSession(ctx context.Context, revision string) {
 	ctx, cancel := context.WithTimeout(ctx, maxDelete)
 	defer cancel()
-	written, ended := newSignal(), make(chan struct{})
+	written := func() { time.AfterFunc(afterDelete, cancel) }
 	r, err := http.NewRequestWithContext(whenWritten(ctx, written), http.MethodDelete, h.endpoint, http.NoBody)
 	if err != nil {
 		return
 	}
-	go func() {
-		defer close(ended)
-		if resp, err := h.do(r, revision); err == nil {
-			_ = resp.Body.Close()
-		}
-	}()
-	select {
-	case <-written.c:
-		waitFor(ended, afterDelete)
-	case <-ended:
+	if resp, err := h.do(r, revision); err == nil {
+		_ = resp.Body.Close()
 	}
-	cancel()
-	<-ended
 }
 
-// whenWritten returns a context for a request that closes a signal when it is
+// whenWritten returns a context for a request, with which written is called when the request is
 // written.
-func whenWritten(ctx context.Context, written *signal) context.Context {
+func whenWritten(ctx context.Context, written func()) context.Context {
 	return httptrace.WithClientTrace(ctx,
-		&httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { written.close() }})
+		&httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { written() }})
 }
 
 const eventStreamType = "text/event-stream"
@@ -306,7 +296,7 @@ func (h *HTTP) hasLost(err error) bool {
 		return false
 	case isFailed && failed.Status == http.StatusBadRequest:
 		return ok && refused.Code == mcp.CodeUnsupportedProtocolVersion ||
-			regexp.MustCompile(`(?i)unsupported protocol version|mcp-session-id|(no valid|missing) session id`).MatchString(failed.said)
+			regexp.MustCompile(`(?i)unsupported protocol version|mcp-session-id|(no valid|missing) session id`).MatchString(failed.body)
 	case isFailed || !ok || !h.inSession():
 		return false
 	case refused.Code != serverError && refused.Code != sessionNotFound && refused.Code != jsonrpc.CodeInvalidRequest:

@@ -141,8 +141,8 @@ func (s *Session) progress(params json.RawMessage) {
 		return
 	}
 	token, _ := p.Token.(string)
-	if heard := s.table.progress(token); heard != nil {
-		heard(registry.Progress{Done: p.Progress, Total: p.Total, Message: text.Head(p.Message, maxNotification)})
+	if report := s.table.progress(token); report != nil {
+		report(registry.Progress{Done: p.Progress, Total: p.Total, Message: text.Head(p.Message, maxNotification)})
 	}
 }
 

@@ -34,7 +34,7 @@ type HTTPError struct {
 	// it may have had effects although there is no result.
 	MayHaveRun bool
 
-	said       string // the beginning of the body
+	body       string // its beginning
 	needsLogin bool   // a login, or one with more permissions, is needed
 	cause      error
 }
@@ -52,9 +52,9 @@ func (e *HTTPError) losesSession() bool {
 		return true
 	case http.StatusBadRequest, http.StatusMethodNotAllowed, http.StatusNotAcceptable, http.StatusConflict,
 		http.StatusPreconditionFailed, http.StatusUnprocessableEntity:
-		return regexp.MustCompile(`(?i)\bsession.{0,40}(not found|not exist|unknown|invalid|expired|terminated|closed|ended|not initialized|no longer)|(no|not|unknown|invalid|missing|expired|bad)\b.{0,30}\bsession|server not initialized`).MatchString(e.said)
+		return regexp.MustCompile(`(?i)\bsession.{0,40}(not found|not exist|unknown|invalid|expired|terminated|closed|ended|not initialized|no longer)|(no|not|unknown|invalid|missing|expired|bad)\b.{0,30}\bsession|server not initialized`).MatchString(e.body)
 	case http.StatusUnauthorized, http.StatusInternalServerError, http.StatusServiceUnavailable:
-		return namesLostSession(e.said)
+		return namesLostSession(e.body)
 	}
 	return false
 }
@@ -119,7 +119,7 @@ func refusal(resp *http.Response) *HTTPError {
 	if jsonx.KindOf(body) == jsonx.Object {
 		line = strings.Join(strings.Fields(string(body)), " ")
 	}
-	e := &HTTPError{Status: resp.StatusCode, Text: resp.Status, said: string(body),
+	e := &HTTPError{Status: resp.StatusCode, Text: resp.Status, body: string(body),
 		MayHaveRun: resp.StatusCode >= http.StatusInternalServerError,
 		needsLogin: resp.StatusCode == http.StatusUnauthorized || // or more permissions are needed (RFC 6750, section 3.1)
 			resp.StatusCode == http.StatusForbidden &&

@@ -52,7 +52,7 @@ func (s *Session) confirm(ctx context.Context) {
 	s.whileOpen(ctx, func(ctx context.Context) {
 		defer c.answered.close()
 		defer c.written.close()
-		s.notify(whenWritten(ctx, c.written), method, json.RawMessage("{}"))
+		s.notify(whenWritten(ctx, c.written.close), method, json.RawMessage("{}"))
 	})
 }
 
@@ -64,7 +64,7 @@ func (s *Session) listenToOwn(ctx context.Context, h *HTTP, c *confirmation) {
 		if h.SessionID() == "" {
 			return
 		}
-		s.listenUntil(whenWritten(ctx, c.requested), h.maxEvent,
+		s.listenUntil(whenWritten(ctx, c.requested.close), h.maxEvent,
 			func(ctx context.Context, last string) (io.ReadCloser, error) {
 				defer c.open.close()
 				for taken := 0; ; taken++ {

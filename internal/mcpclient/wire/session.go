@@ -296,15 +296,10 @@ func (s *Session) askForLogs(ctx context.Context) {
 		if level == "" || !local && level != "debug" || s.Modern() || s.Server().Capabilities.Logging == nil {
 			return
 		}
-		answered := make(chan struct{})
-		started := s.spawn(func() {
-			defer close(answered)
+		s.spawnFor(maxLogLevel, func() {
 			_, _ = s.Do(context.WithoutCancel(ctx),
 				&Request{Method: "logging/setLevel", Params: marshal(map[string]string{"level": level})})
 		})
-		if started {
-			waitFor(answered, maxLogLevel)
-		}
 	})
 }
 
@@ -347,16 +342,11 @@ func (s *Session) sayCancelled(ctx context.Context, r *Request) {
 		return
 	}
 	params := marshal(&mcp.CancelledParams{RequestID: r.id, Reason: ctx.Err().Error()})
-	written := make(chan struct{})
-	started := s.spawn(func() {
-		defer close(written)
+	s.spawnFor(maxCancelled, func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cancelTime)
 		defer cancel()
 		s.notify(ctx, "notifications/cancelled", params)
 	})
-	if started {
-		waitFor(written, maxCancelled)
-	}
 }
 
 // notify sends a notification. Failures are only logged.
@@ -412,6 +402,14 @@ func (s *Session) spawn(f func()) bool {
 	}
 	s.running.Go(f)
 	return true
+}
+
+// spawnFor is spawn, but waits for the end of f for at most d.
+func (s *Session) spawnFor(d time.Duration, f func()) {
+	ended := make(chan struct{})
+	if s.spawn(func() { defer close(ended); f() }) {
+		waitFor(ended, d)
+	}
 }
 
 // whileOpen runs f in the background with the values of ctx, in a context that ends with the

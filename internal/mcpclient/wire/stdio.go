@@ -11,7 +11,6 @@ import (
 	"os"
 	"slices"
 	"sync"
-	"sync/atomic"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
@@ -30,9 +29,8 @@ type Stdio struct {
 
 // frame is one message on its way to the server's stdin.
 type frame struct {
-	data      []byte
-	abandoned atomic.Bool // send no longer waits for it
-	sent      chan error
+	data []byte
+	sent chan error
 }
 
 // NewStdio returns the link to a child with these streams. The link closes stdin, and the
@@ -99,7 +97,6 @@ func (l *Stdio) send(ctx context.Context, _ *Session, m message) error {
 	case err := <-f.sent:
 		return err
 	case <-ctx.Done():
-		f.abandoned.Store(true)
 		return ctx.Err()
 	case <-l.done.c:
 		return io.ErrClosedPipe
@@ -110,9 +107,6 @@ func (l *Stdio) writeFrames() {
 	for {
 		select {
 		case f := <-l.frames:
-			if f.abandoned.Load() {
-				continue
-			}
 			_, err := l.stdin.Write(f.data)
 			f.sent <- err
 		case <-l.done.c:

@@ -52,7 +52,7 @@ func (t *tokens) send(r *http.Request, roundTrip func(*http.Request) (*http.Resp
 		if err != nil {
 			return nil, &LoginError{err}
 		}
-		if sends > 1 && r.GetBody != nil {
+		if sends > 1 && r.GetBody != nil { // all bodies are in memory
 			if r.Body, err = r.GetBody(); err != nil {
 				return nil, err
 			}
@@ -77,7 +77,7 @@ func (t *tokens) send(r *http.Request, roundTrip func(*http.Request) (*http.Resp
 			_ = resp.Body.Close()
 			return nil, &LoginError{err}
 		}
-		if sends == maxSends || !again || r.Body != nil && r.Body != http.NoBody && r.GetBody == nil {
+		if sends == maxSends || !again {
 			return resp, nil
 		}
 		_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, maxErrorBody))

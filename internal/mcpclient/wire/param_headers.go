@@ -40,64 +40,55 @@ func CheckParamHeaders(inputSchema json.RawMessage) error {
 	if !NamesParamHeaders(inputSchema) {
 		return nil
 	}
-	m := headerCheck{seen: map[string]bool{}}
-	return m.schema(inputSchema, true, 0)
+	root, err := jsonx.Parse(inputSchema, jsonx.Options{})
+	if err != nil {
+		return err
+	}
+	return headerCheck{}.schema(root, true, 0)
 }
 
-// headerCheck is one walk over an input schema.
-type headerCheck struct {
-	seen map[string]bool // header names in lower case
-}
+// headerCheck is one walk over an input schema. It has the header names in lower case.
+type headerCheck map[string]bool
 
 // schema checks a schema; reachable says that only "properties" lead to it from
 // the root, whose depth is 0.
-func (m *headerCheck) schema(raw json.RawMessage, reachable bool, depth int) error {
+func (m headerCheck) schema(s *jsonx.Value, reachable bool, depth int) error {
 	if depth > maxSchemaDepth {
 		return fmt.Errorf("its inputSchema uses %s and is nested deeper than %d levels", headerKeyword, maxSchemaDepth)
 	}
-	for key, value := range jsonx.Members(raw) {
-		var err error
-		switch {
-		case key == headerKeyword:
-			err = m.header(value, jsonx.Get(raw, "type"), reachable && depth > 0)
-		case schema.Under(key) == schema.Named:
-			for _, sub := range jsonx.Members(value) {
-				if err := m.schema(sub, reachable && key == "properties", depth+1); err != nil {
-					return err
-				}
-			}
-		case schema.Under(key) == schema.Schemas:
-			list, ok := jsonx.Elements(value)
-			if !ok {
-				list = []json.RawMessage{value}
-			}
-			for _, sub := range list {
-				if err := m.schema(sub, false, depth+1); err != nil {
-					return err
-				}
-			}
+	if keyword := s.Get(headerKeyword); keyword != nil {
+		if err := m.header(keyword, s.Get("type"), reachable && depth > 0); err != nil {
+			return err
 		}
-		if err != nil {
+	}
+	below := map[*jsonx.Value]bool{} // the properties, if they are reachable
+	if properties := s.Get("properties"); properties != nil && reachable {
+		for _, property := range properties.Members {
+			below[property.Value] = true
+		}
+	}
+	for sub := range schema.Within(s) {
+		if err := m.schema(sub, below[sub], depth+1); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (m *headerCheck) header(value, kind json.RawMessage, reachable bool) error {
-	name, ok := jsonx.Text(value)
+func (m headerCheck) header(value, kind *jsonx.Value, reachable bool) error {
+	name := value.Text()
 	switch {
-	case !ok || name == "":
+	case name == "":
 		return errors.New("its " + headerKeyword + " is not a non-empty string")
 	case !reachable:
 		return fmt.Errorf("its %s %s is not reachable through properties alone", headerKeyword, text.Quote(name))
 	case !httpguts.ValidHeaderFieldName(name):
 		return fmt.Errorf("its %s %s is not a valid HTTP header name", headerKeyword, text.Quote(name))
-	case m.seen[strings.ToLower(name)]:
+	case m[strings.ToLower(name)]:
 		return fmt.Errorf("its %s %s occurs twice", headerKeyword, text.Quote(name))
 	}
-	m.seen[strings.ToLower(name)] = true
-	if t, _ := jsonx.Text(kind); !slices.Contains([]string{"string", "integer", "boolean"}, t) {
+	m[strings.ToLower(name)] = true
+	if !slices.Contains([]string{"string", "integer", "boolean"}, kind.Text()) {
 		return fmt.Errorf("its %s %s belongs to a param that is not a string, integer or boolean",
 			headerKeyword, text.Quote(name))
 	}

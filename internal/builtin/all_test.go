@@ -100,6 +100,30 @@ func checkSchema(t *testing.T, tool *registry.Tool) {
 	}
 }
 
+// The tools rely on their schemas for these.
+func TestSchemasRefuse(t *testing.T) {
+	opts, _ := place(t, nil)
+	for name, all := range map[string][]string{
+		"edit":       {`{"file_path":"f","edits":[]}`, `{"file_path":"f","old_string":"a","new_string":"b","expected_replacements":0}`},
+		"write_file": {`{"file_path":"f"}`, `{"file_path":"f","Content":"x","content":"x"}`},
+		"glob":       {`{}`, `{"pattern":""}`},
+		"grep":       {`{}`, `{"pattern":""}`, `{"pattern":"a","Context":1}`},
+		"process":    {`{}`, `{"action":"stop"}`},
+		"todo_write": {`{}`, `{"todos":[{"id":"1","content":"a","status":"done"}]}`,
+			`{"todos":[{"id":"1","content":"a","status":"pending","priority":"urgent"}]}`},
+		"web_fetch": {`{"url":"http://a/","limit":0}`, `{"url":"http://a/","limit":1000001}`,
+			`{"url":"http://a/","offset":-1}`, `{"url":"http://a/","format":"pdf"}`},
+	} {
+		tool := find(t, opts, name)
+		v := registry.NewValidator(tool.InputSchema)
+		for _, params := range all {
+			if violations, err := v.Validate(t.Context(), json.RawMessage(params)); err != nil || len(violations) == 0 {
+				t.Errorf("%s accepts %s: %v", name, params, err)
+			}
+		}
+	}
+}
+
 // TestHostileParams calls every tool with malformed params, bypassing the
 // schema: no tool may panic, and none may accept an unknown param.
 func TestHostileParams(t *testing.T) {
@@ -192,7 +216,7 @@ func TestErrorsQuoteLongParamsBriefly(t *testing.T) {
 			t.Fatal(err)
 		}
 		for name, property := range in.Properties {
-			if property.Type != "string" || name == "content" || name == "new_string" || name == "command" || name == "description" || tool.Name == "web_fetch" {
+			if property.Type != "string" || name == "content" || name == "new_string" || name == "action" || name == "command" || name == "description" || tool.Name == "web_fetch" {
 				continue
 			}
 			params := map[string]any{}

@@ -12,6 +12,7 @@ import (
 	"github.com/toolreg/toolreg/internal/builtin/textfile"
 	"github.com/toolreg/toolreg/internal/builtin/tool"
 	"github.com/toolreg/toolreg/internal/builtin/workspace"
+	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/text"
 )
@@ -121,9 +122,6 @@ func (p *editParams) normalize() error {
 	default:
 		p.Edits = []replacement{{Old: *p.Old, New: *p.New, Expected: p.Expected}}
 	}
-	if len(p.Edits) == 0 {
-		return registry.Invalid("edit", "/edits", "is empty")
-	}
 	for i, r := range p.Edits {
 		at := ""
 		if !single {
@@ -134,8 +132,6 @@ func (p *editParams) normalize() error {
 			return registry.Invalid("edit", at+"/new_string", "is the same as old_string: there is nothing to change")
 		case r.Old == "" && i > 0:
 			return registry.Invalid("edit", at+"/old_string", "is empty; only the first edit may be, to create a file")
-		case r.Expected != nil && *r.Expected < 1:
-			return registry.Invalid("edit", at+"/expected_replacements", "must be 1 or more")
 		}
 	}
 	return nil
@@ -200,7 +196,7 @@ func (e *edit) revise(_ context.Context, call registry.Call, content string) (re
 		return call, registry.Invalid("edit", "/new_string",
 			"%s already has the edited content: there is nothing to change", text.Quote(p.FilePath))
 	}
-	call.Params, err = tool.EncodeParams(editParams{FilePath: p.FilePath, Old: &c.old, New: &content})
+	call.Params, err = jsonx.Marshal(editParams{FilePath: p.FilePath, Old: &c.old, New: &content})
 	return call, err
 }
 

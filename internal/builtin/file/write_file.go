@@ -11,6 +11,7 @@ import (
 	"github.com/toolreg/toolreg/internal/builtin/textfile"
 	"github.com/toolreg/toolreg/internal/builtin/tool"
 	"github.com/toolreg/toolreg/internal/builtin/workspace"
+	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
@@ -28,8 +29,8 @@ const writeFileSchema = `{
 }`
 
 type writeFileParams struct {
-	FilePath string  `json:"file_path"`
-	Content  *string `json:"content"`
+	FilePath string `json:"file_path"`
+	Content  string `json:"content"`
 }
 
 // NewWriteFile returns the tool write_file, which replaces the content of a
@@ -70,9 +71,6 @@ func (f *writeFile) prepare(call registry.Call) (*writeCall, error) {
 	p, err := tool.Decode[writeFileParams]("write_file", call)
 	if err != nil {
 		return nil, err
-	}
-	if p.Content == nil {
-		return nil, registry.Invalid("write_file", "/content", "is required")
 	}
 	rel, err := f.workspace.Creatable("write_file", "/file_path", p.FilePath)
 	return &writeCall{p, rel}, err
@@ -130,7 +128,7 @@ func withFinalNewline(s string) string {
 }
 
 func (f *writeFile) preview(_ context.Context, call registry.Call, p *writeCall) (registry.Preview, error) {
-	c, err := f.change(p.rel, *p.Content)
+	c, err := f.change(p.rel, p.Content)
 	return f.changes.preview(call, p.FilePath, c, err)
 }
 
@@ -139,14 +137,14 @@ func (f *writeFile) revise(_ context.Context, call registry.Call, content string
 	if err != nil {
 		return call, err
 	}
-	p.Content = &content
-	call.Params, err = tool.EncodeParams(p.writeFileParams)
+	p.Content = content
+	call.Params, err = jsonx.Marshal(p.writeFileParams)
 	return call, err
 }
 
 func (f *writeFile) run(ctx context.Context, call registry.Call, p *writeCall) (registry.Result, error) {
 	return f.workspace.Locked(ctx, func() registry.Result {
-		c, err := f.change(p.rel, *p.Content)
+		c, err := f.change(p.rel, p.Content)
 		if refusal, refused := f.refusal(call, p.FilePath, c, err); refused {
 			return refusal
 		}

@@ -351,8 +351,4 @@ func TestWriteFileRefusals(t *testing.T) {
 			t.Errorf("%s: %q does not say %q", p, r.Text(), want)
 		}
 	}
-	_, err := find(t, opts, "write_file").Run(t.Context(), tooltest.Call(`{"file_path":"f"}`))
-	if _, ok := errors.AsType[*registry.ArgsError](err); !ok {
-		t.Errorf("without content: %v", err)
-	}
 }

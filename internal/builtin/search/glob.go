@@ -87,9 +87,6 @@ func (g *globTool) prepare(call registry.Call) (*globSearch, error) {
 	if err != nil {
 		return nil, err
 	}
-	if p.Pattern == "" {
-		return nil, registry.Invalid("glob", "/pattern", "is required")
-	}
 	s := &globSearch{globParams: p}
 	if s.start, err = g.workspace.Param("glob", "/path", cmp.Or(p.Path, ".")); err != nil {
 		return nil, err

@@ -95,9 +95,6 @@ func (g *grepTool) prepare(call registry.Call) (*grepSearch, error) {
 	if err != nil {
 		return nil, err
 	}
-	if p.Pattern == "" {
-		return nil, registry.Invalid("grep", "/pattern", "is required")
-	}
 	s := &grepSearch{grepParams: p, limit: p.Limit.OrDefault(grepDefaultLimit), context: p.Context.OrDefault(0)}
 	if s.start, err = g.workspace.Param("grep", "/path", cmp.Or(p.Path, ".")); err != nil {
 		return nil, err

@@ -80,15 +80,9 @@ func (p *processTool) prepare(call registry.Call) (*processCall, error) {
 		return nil, err
 	}
 	c := &processCall{processParams: params}
-	switch params.Action {
-	case "list":
-	case "log", "wait", "kill":
-		if params.ID == "" {
-			return nil, registry.Invalid(processName, "/id",
-				"is required for %s; action list shows the ids", params.Action)
-		}
-	default:
-		return nil, registry.Invalid(processName, "/action", "is not one of list, log, wait, kill")
+	if params.ID == "" && params.Action != "list" {
+		return nil, registry.Invalid(processName, "/id",
+			"is required for %s; action list shows the ids", params.Action)
 	}
 	c.timeout, err = timeLimit(processName, params.Timeout, p.opts)
 	return c, err

@@ -199,8 +199,6 @@ func TestProcessChecksParams(t *testing.T) {
 	tooltest.Put(t, filepath.Join(opts.StateDir, backgroundFolder, "bad.json"), `{"id":"bad","pid":1,"group":1}`)
 	tooltest.Put(t, filepath.Join(opts.StateDir, "secret.json"), `{"id":"secret","pid":2,"group":2}`)
 	for p, want := range map[string]string{
-		`{}`:                             "/action",
-		`{"action":"stop"}`:              "/action: is not one of list, log, wait, kill",
 		`{"action":"log"}`:               "/id: is required for log",
 		`{"action":"list","timeout":-1}`: "/timeout",
 	} {

@@ -113,7 +113,7 @@ func TestShellChecksParams(t *testing.T) {
 		`{"command":"ls","directory":"/etc"}`:  "outside the workspace",
 		`{"command":"ls","directory":"out/x"}`: "leaves the workspace through link",
 		`{"command":"ls","background":true}`:   "/background: needs a state folder",
-		`{"command":"ls","shell":"zsh"}`:       "/shell: unknown param",
+		`{"command":"ls","shell":"zsh"}`:       `unknown field "shell"`,
 	} {
 		err := find(t, opts, "run_shell_command").Check(t.Context(), tooltest.Call(p))
 		if _, ok := errors.AsType[*registry.ArgsError](err); !ok || !strings.Contains(err.Error(), want) {

@@ -3,13 +3,9 @@
 package tool
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -165,63 +161,17 @@ func RuneIndex(s string, n int) int {
 	return len(s)
 }
 
-// Decode decodes the params of a call into a P, a struct whose json tags name
-// every property of the tool's schema. Names are case-sensitive. Unknown names
-// and wrong types are rejected with an *ArgsError. Absent params are the same
-// as {}.
+// Decode decodes the params of a call, which have been checked against the tool's schema, into a
+// P, a struct whose json tags name every property of that schema. Absent params are the same as {}.
 func Decode[P any](tool string, call registry.Call) (P, error) {
 	var p P
-	err := decode(tool, call, &p, reflect.TypeFor[P]())
-	return p, err
-}
-
-// decode decodes the params of a call into p, which points to a struct of type
-// t.
-func decode(tool string, call registry.Call, p any, t reflect.Type) error {
-	raw := bytes.TrimSpace(call.Params)
-	if len(raw) == 0 {
-		return nil
+	if len(call.Params) == 0 {
+		return p, nil
 	}
-	var given map[string]json.RawMessage
-	dec := json.NewDecoder(bytes.NewReader(raw))
-	var wrong *json.UnmarshalTypeError
-	if err := dec.Decode(&given); errors.As(err, &wrong) {
-		return registry.Invalid(tool, "", "params are not a JSON object")
-	} else if err != nil {
-		return registry.Invalid(tool, "", "params are not valid JSON: %v", err)
+	if err := jsonx.DecodeKnown(call.Params, &p); err != nil {
+		return p, registry.Invalid(tool, "", "%v", err)
 	}
-	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return registry.Invalid(tool, "", "there is text after the params")
-	}
-	known := properties(t)
-	for name := range given {
-		if !known[name] {
-			return registry.Invalid(tool, pointerTo(name), "unknown param")
-		}
-	}
-	if err := json.Unmarshal(raw, p); err != nil {
-		message := jsonx.Explain(raw, err).Error()
-		if !errors.As(err, &wrong) {
-			return registry.Invalid(tool, "", "%s", message)
-		}
-		_, message, _ = strings.Cut(message, " is ") // after the name, which the pointer has
-		return registry.Invalid(tool, pointerTo(wrong.Field), "is %s", message)
-	}
-	return nil
-}
-
-// properties returns the JSON names of the fields of a struct.
-func properties(t reflect.Type) map[string]bool {
-	out := map[string]bool{}
-	for field := range t.Fields() {
-		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-		out[name] = true
-	}
-	return out
-}
-
-func pointerTo(name string) string {
-	return "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
+	return p, nil
 }
 
 // Integer is an integer as JSON Schema defines it: 3, 3.0 and 3e0 are equal.
@@ -255,15 +205,3 @@ func (n *Integer) OrDefault(standard int) int {
 
 // OrTrue returns the value of an optional switch that defaults to true.
 func OrTrue(b *bool) bool { return b == nil || *b }
-
-// EncodeParams encodes params for a revised call, without escaping HTML
-// characters.
-func EncodeParams(p any) (json.RawMessage, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(p); err != nil {
-		return nil, fmt.Errorf("encoding params: %w", err)
-	}
-	return bytes.TrimSpace(b.Bytes()), nil
-}

@@ -23,9 +23,9 @@ func TestDecode(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		`{"Path":"x"}`: "/Path: unknown param", `{"a/b":1}`: "/a~1b: ", `{"limit":1.5}`: "not an integer", `{"limit":1e400}`: "not an integer",
-		`{"limit":1e17}`: "not an integer", `{"limit":"3"}`: "not an integer", `{"path":3}`: "/path: is a number, not a string", `[]`: "not a JSON object",
-		`{`: "not valid JSON", `{} {}`: "text after", `{"path":["x"]}`: "/path: is a list, not a string", "{\"path\":\"x\"}\x00": "text after",
+		`{"a/b":1}`: `unknown field "a/b"`, `{"limit":1.5}`: "not an integer", `{"limit":1e400}`: "not an integer",
+		`{"limit":1e17}`: "not an integer", `{"limit":"3"}`: "not an integer", `{"path":3}`: `"path" is a number, not a string`, `[]`: "a list, not an object",
+		`{`: "unexpected end",
 	} {
 		_, err := Decode[params]("tool", tooltest.Call(text))
 		var args *registry.ArgsError

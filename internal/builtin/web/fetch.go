@@ -31,9 +31,8 @@ var webFetchDescription string
 const (
 	webFetchName     = "web_fetch"
 	fetchTimeout     = 30 * time.Second
-	fetchLimit       = 100_000   // characters returned by default
-	fetchMaxLimit    = 1_000_000 // maximum characters that can be requested
-	fetchErrorExtent = 2_000     // characters shown of an error page
+	fetchLimit       = 100_000 // characters returned by default
+	fetchErrorExtent = 2_000   // characters shown of an error page
 )
 
 const webFetchSchema = `{
@@ -126,15 +125,6 @@ func prepareFetch(call registry.Call) (*fetchCall, error) {
 	}
 	p.Format = cmp.Or(p.Format, "markdown")
 	c := &fetchCall{fetchParams: p, offset: p.Offset.OrDefault(0), limit: p.Limit.OrDefault(fetchLimit)}
-	switch {
-	case p.Format != "markdown" && p.Format != "text" && p.Format != "raw":
-		return nil, registry.Invalid(webFetchName, "/format", "is not one of markdown, text, raw")
-	case c.offset < 0:
-		return nil, registry.Invalid(webFetchName, "/offset", "is %d; it must be 0 or more", c.offset)
-	case c.limit < 1 || c.limit > fetchMaxLimit:
-		return nil, registry.Invalid(webFetchName, "/limit",
-			"is %d; it must be 1 to %d characters", c.limit, fetchMaxLimit)
-	}
 	if c.url, err = parseAddress(strings.TrimSpace(p.URL)); err != nil {
 		return nil, registry.Invalid(webFetchName, "/url", "%v", err)
 	}

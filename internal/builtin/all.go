@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/toolreg/toolreg/internal/builtin/file"
 	"github.com/toolreg/toolreg/internal/builtin/search"
@@ -19,45 +18,13 @@ import (
 
 // Options tune the built-in tools. All paths are absolute.
 type Options struct {
-	// Workspace is the directory tree that the tools may touch. Required.
-	Workspace string
-	// Protected are toolreg's own settings and state, files or folders, which
-	// no tool changes; they need not exist.
-	Protected []string
-	// StateDir holds todo lists and background processes; "" disables what needs it.
-	StateDir string
-	// Session distinguishes todo lists of one workspace; "" is a session too.
-	Session string
-	// Agent names the calling agent, to tell apart the agents that share a todo
-	// list; if it is "", each run is told apart instead.
-	Agent string
-	// Began is when this run was started; the zero value means now.
-	Began time.Time
-	// Home and ConfigHome are where to look for git's global excludes; "" means the
-	// user's home and $XDG_CONFIG_HOME or .config in the home.
-	Home, ConfigHome string
-
-	// Env is the whole environment of the programs that tools run, "K=V" entries.
-	Env []string
-	// ShellTimeout bounds a command that names no timeout; 0 means 120 s.
-	ShellTimeout time.Duration
-	// ShellMaxTimeout bounds the timeout that a call may request; 0 means 1 h. A
-	// longer ShellTimeout overrides it.
-	ShellMaxTimeout time.Duration
-	// Keeper is the argv of a program that calls [Keep] with the arguments appended
-	// to it. The program must be given as a path. If Keeper is empty, background
-	// commands are disabled.
-	Keeper []string
-	// MaxOutput limits each of stdout and stderr of a command, in bytes; 0 means 10
-	// MiB.
-	MaxOutput int64
-
+	Workspace workspace.Options
 	// Outputs are the files with whole results that were cut, which read_file may read;
 	// nil means that there are none.
 	Outputs file.Outside
-
-	// Fetch holds the options of web_fetch.
-	Fetch web.Options
+	Shell   shell.Options
+	Fetch   web.Options
+	Todo    todo.Options
 }
 
 // entry describes a tool without creating it.
@@ -90,8 +57,7 @@ var entries = []entry{
 // tools creates the tools. It opens no files.
 func tools(o *Options, e *workspace.Editor) []registry.Tool {
 	w := e.Dir
-	todoRead, todoWrite := todo.New(todo.Options{StateDir: o.StateDir,
-		Session: o.Session, Agent: o.Agent, Began: o.Began}, w)
+	todoRead, todoWrite := todo.New(o.Todo, w)
 	all := []registry.Tool{
 		search.NewListDirectory(w),
 		file.NewReadFile(w, o.Outputs),
@@ -99,8 +65,8 @@ func tools(o *Options, e *workspace.Editor) []registry.Tool {
 		search.NewGlob(w),
 		file.NewEdit(e),
 		file.NewWriteFile(e),
-		shell.NewRunShellCommand(o.shell(), w),
-		shell.NewProcess(o.shell(), w),
+		shell.NewRunShellCommand(o.Shell, w),
+		shell.NewProcess(o.Shell, w),
 		web.NewFetch(o.Fetch),
 		file.NewApplyPatch(e),
 		todoRead,
@@ -114,21 +80,10 @@ func tools(o *Options, e *workspace.Editor) []registry.Tool {
 	return all
 }
 
-func (o *Options) workspace() workspace.Options {
-	return workspace.Options{Dir: o.Workspace, Protected: o.Protected, Home: o.Home, ConfigHome: o.ConfigHome}
-}
-
-func (o *Options) shell() shell.Options {
-	return shell.Options{
-		StateDir: o.StateDir, Env: o.Env, Timeout: o.ShellTimeout,
-		MaxTimeout: o.ShellMaxTimeout, Keeper: o.Keeper, MaxOutput: o.MaxOutput,
-	}
-}
-
 // Source returns the source "builtin" with all built-in tools. It is cheap: no
 // file is opened before the first call.
 func Source(opts Options) registry.Source {
-	return &source{opts: opts, files: workspace.NewEditor(opts.workspace())}
+	return &source{opts: opts, files: workspace.NewEditor(opts.Workspace)}
 }
 
 type source struct {
@@ -286,8 +241,8 @@ func located(t registry.Tool, w *workspace.Dir) registry.Tool {
 // of read_file. It opens nothing until it is used.
 type Files struct{ workspace *workspace.Dir }
 
-// NewFiles returns the Files of a workspace.
-func NewFiles(o Options) *Files { return &Files{workspace.New(o.workspace())} }
+// NewFiles returns the Files of the workspace at a path.
+func NewFiles(dir string) *Files { return &Files{workspace.New(workspace.Options{Dir: dir})} }
 
 // Paths returns what rules about paths decide for a file.
 func (f *Files) Paths(name string) ([]string, error) { return f.workspace.SubjectPaths(name) }

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/toolreg/toolreg/internal/builtin/tooltest"
+	"github.com/toolreg/toolreg/internal/builtin/workspace"
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
@@ -171,7 +172,7 @@ func TestNamesAndAliases(t *testing.T) {
 // TestDefinitionsOpenNothing lists the tools of a workspace that does not
 // exist.
 func TestDefinitionsOpenNothing(t *testing.T) {
-	source := Source(Options{Workspace: filepath.Join(t.TempDir(), "gone")})
+	source := Source(Options{Workspace: workspace.Options{Dir: filepath.Join(t.TempDir(), "gone")}})
 	all, _, err := source.Discover(t.Context())
 	if err != nil || len(all) != len(Names()) {
 		t.Fatal(len(all), err)

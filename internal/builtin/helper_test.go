@@ -8,7 +8,10 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/toolreg/toolreg/internal/builtin/shell"
+	"github.com/toolreg/toolreg/internal/builtin/todo"
 	"github.com/toolreg/toolreg/internal/builtin/tooltest"
+	"github.com/toolreg/toolreg/internal/builtin/workspace"
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
@@ -18,7 +21,9 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func place(t testing.TB, files map[string]string) (Options, string) {
 	t.Helper()
 	dir := tooltest.Place(t, files)
-	return Options{Workspace: dir, StateDir: t.TempDir(), Home: t.TempDir(), ConfigHome: t.TempDir()}, dir
+	state := t.TempDir()
+	return Options{Workspace: workspace.Options{Dir: dir, Home: t.TempDir(), ConfigHome: t.TempDir()},
+		Shell: shell.Options{StateDir: state}, Todo: todo.Options{StateDir: state}}, dir
 }
 
 // find returns a tool made with the options.
@@ -45,7 +50,7 @@ func globPaths(t testing.TB, opts Options, params string) []string {
 	t.Helper()
 	var out []string
 	for _, l := range run(t, opts, "glob", params).Locations {
-		rel, err := filepath.Rel(opts.Workspace, l.Path)
+		rel, err := filepath.Rel(opts.Workspace.Dir, l.Path)
 		if err != nil || !filepath.IsAbs(l.Path) {
 			t.Errorf("%q is not an absolute path: %v", l.Path, err)
 		}

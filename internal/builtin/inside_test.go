@@ -91,7 +91,7 @@ func TestSwappedLinksLeakNothing(t *testing.T) {
 		}
 	})
 	read := find(t, opts, "read_file")
-	w := tooltest.Open(t, workspace.NewEditor(opts.workspace()))
+	w := tooltest.Open(t, workspace.NewEditor(opts.Workspace))
 	inside := 0
 	for i := range 2000 {
 		r, err := read.Run(t.Context(), tooltest.Call(`{"file_path":"flip/secret"}`))
@@ -118,7 +118,7 @@ func TestSwappedLinksLeakNothing(t *testing.T) {
 
 func TestMissingWorkspaceIsAnError(t *testing.T) {
 	for _, dir := range []string{"", "relative", filepath.Join(t.TempDir(), "gone")} {
-		if _, err := find(t, Options{Workspace: dir}, "read_file").Run(t.Context(), tooltest.Call(`{"file_path":"x"}`)); err == nil {
+		if _, err := find(t, Options{Workspace: workspace.Options{Dir: dir}}, "read_file").Run(t.Context(), tooltest.Call(`{"file_path":"x"}`)); err == nil {
 			t.Errorf("workspace %q: no error", dir)
 		}
 	}
@@ -150,5 +150,5 @@ func TestWritesRemoveStaleTemporaryFiles(t *testing.T) {
 func linked(t testing.TB) (opts Options, dir, outside string) {
 	t.Helper()
 	dir, outside = tooltest.Linked(t)
-	return Options{Workspace: dir, Home: t.TempDir(), ConfigHome: t.TempDir()}, dir, outside
+	return Options{Workspace: workspace.Options{Dir: dir, Home: t.TempDir(), ConfigHome: t.TempDir()}}, dir, outside
 }

@@ -250,8 +250,9 @@ func New(ctx context.Context, set *settings.Settings, deps Deps, opts Options) (
 		}
 		return o
 	}
-	own := builtin.Options{Began: deps.Start, Keeper: deps.Keeper,
-		Outputs: outputs, Fetch: builtin.FetchOptions{Version: deps.Version, Refresh: opts.Cache == cache.Renew}}
+	own := builtin.Options{Outputs: outputs,
+		Fetch: builtin.FetchOptions{Version: deps.Version, Refresh: opts.Cache == cache.Renew}}
+	own.Todo.Began, own.Shell.Keeper = deps.Start, deps.Keeper
 	noticeWorkspace(set, opts.Preset, reports)
 	sources, connections := sources.New(ctx, sources.Options{Programs: programs, Facts: facts, Logins: logins,
 		Listings: listings, Kept: kept, Base: base, Notice: reports.notice, Earlier: plugins, Tools: own,

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 
@@ -85,11 +84,7 @@ func settingType(s *table.Row) string {
 
 // builtinTools returns the built-in tools, to describe them and not to call them.
 func builtinTools() ([]registry.Tool, error) {
-	dir, err := os.Getwd()
-	if err != nil {
-		return nil, err
-	}
-	tools, _, err := builtin.Source(builtin.Options{Workspace: dir}).Discover(context.Background())
+	tools, _, err := builtin.Source(builtin.Options{}).Discover(context.Background())
 	return tools, err
 }
 

@@ -122,7 +122,9 @@ func TestExamplesOfRules(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			tools := builtin.Source(builtin.Options{Workspace: t.TempDir()})
+			var opts builtin.Options
+			opts.Workspace.Dir = t.TempDir()
+			tools := builtin.Source(opts)
 			switch err := compiled.CheckExamples(t.Context(), tools, "bash"); {
 			case tt.wrong == "" && err != nil:
 				t.Error(err)

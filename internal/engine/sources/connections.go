@@ -34,7 +34,7 @@ type Connections struct {
 func newConnections(o *Options, earlier *Connections) *Connections {
 	c := &Connections{opts: o, earlier: earlier, links: &links{confiner: o.Programs.Confiner,
 		all: map[place]*link{}, shared: map[*link]*mcpclient.Options{}},
-		files: builtin.NewFiles(builtin.Options{Workspace: o.Programs.Workspace()})}
+		files: builtin.NewFiles(o.Programs.Workspace())}
 	if earlier != nil {
 		c.links.earlier = earlier.links
 	}

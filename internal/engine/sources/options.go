@@ -49,17 +49,19 @@ type Options struct {
 
 func (o *Options) builtin() builtin.Options {
 	set, out := o.Programs.Settings, o.Tools
-	out.Workspace, out.Env = set.Workspace, o.Programs.Env
-	out.ShellTimeout, out.ShellMaxTimeout = orEndless(set.ShellTimeout), orEndless(set.ShellMaxTimeout)
-	out.MaxOutput, out.Protected, out.Fetch = shellOutput(set), o.Programs.ProtectedPaths(), o.fetch()
-	out.Session, out.Agent = o.Facts.Text("sessionKey"), o.Facts.Text("agentId")
+	out.Workspace.Dir, out.Shell.Env, out.Fetch = set.Workspace, o.Programs.Env, o.fetch()
+	out.Shell.Timeout, out.Shell.MaxTimeout = orEndless(set.ShellTimeout), orEndless(set.ShellMaxTimeout)
+	out.Shell.MaxOutput = shellOutput(set)
+	out.Todo.Session, out.Todo.Agent = o.Facts.Text("sessionKey"), o.Facts.Text("agentId")
+	own := o.Programs.ProtectedPaths()
 	if d, err := o.Programs.Folders.State(); err == nil {
-		out.StateDir = d.Path
-		out.Protected = append(out.Protected, d.Path)
+		out.Shell.StateDir, out.Todo.StateDir = d.Path, d.Path
+		own = append(own, d.Path)
 	}
-	if dir, err := state.DefaultDir(o.Programs.Environ); err == nil && dir != out.StateDir {
-		out.Protected = append(out.Protected, dir)
+	if dir, err := state.DefaultDir(o.Programs.Environ); err == nil && dir != out.Shell.StateDir {
+		own = append(own, dir)
 	}
+	out.Workspace.Protected = own
 	return out
 }
 

@@ -106,7 +106,7 @@ func New(ctx context.Context, o Options, earlier *Connections) (*Set, *Connectio
 	out := &Set{Servers: &Servers{listings: o.Listings}, Plugins: newPlugins(ctx, &o),
 		Composites: o.composites(ctx), newComposites: o.composites}
 	own := o.builtin()
-	own.Protected = append(own.Protected, protectedFiles(out.Plugins.Found, set.Workspace)...)
+	own.Workspace.Protected = append(own.Workspace.Protected, protectedFiles(out.Plugins.Found, set.Workspace)...)
 	out.Builtin = builtin.Source(own)
 	if o.Host != nil {
 		out.Local = append(out.Local, o.Host)

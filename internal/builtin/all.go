@@ -114,23 +114,14 @@ func Names() []string {
 	return out
 }
 
-// Aliases maps each alias of a built-in tool to its canonical name.
-func Aliases() map[string]string {
-	out := map[string]string{}
-	for _, e := range entries {
-		for _, alias := range e.aliases {
-			out[alias] = e.name
-		}
-	}
-	return out
-}
-
 // Canonical returns a function that resolves a name or an alias to the name of a built-in
 // tool, or to "" if there is none.
 func Canonical() func(string) string {
-	names := Aliases()
-	for _, name := range Names() {
-		names[name] = name
+	names := map[string]string{}
+	for _, e := range entries {
+		for _, name := range append([]string{e.name}, e.aliases...) {
+			names[name] = e.name
+		}
 	}
 	return func(name string) string { return names[name] }
 }

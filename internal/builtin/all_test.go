@@ -150,7 +150,7 @@ func TestHostileParams(t *testing.T) {
 }
 
 func TestNamesAndAliases(t *testing.T) {
-	names, aliases := Names(), Aliases()
+	names, canonical := Names(), Canonical()
 	if len(tooltest.Sorted(slices.Clone(names))) != len(names) {
 		t.Errorf("names repeat: %q", names)
 	}
@@ -158,13 +158,15 @@ func TestNamesAndAliases(t *testing.T) {
 		"read": "read_file", "ls": "list_directory", "search_file_content": "grep", "grep_search": "grep",
 		"ReadFileTool": "read_file", "LSTool": "list_directory", "GlobTool": "glob", "GrepTool": "grep",
 	} {
-		if aliases[alias] != want {
-			t.Errorf("alias %s means %q", alias, aliases[alias])
+		if got := canonical(alias); got != want {
+			t.Errorf("alias %s means %q", alias, got)
 		}
 	}
-	for alias, name := range aliases {
-		if slices.Contains(names, alias) || !slices.Contains(names, name) {
-			t.Errorf("alias %s of %s", alias, name)
+	for _, e := range entries {
+		for _, name := range append([]string{e.name}, e.aliases...) {
+			if got := canonical(name); got != e.name {
+				t.Errorf("%s of %s means %s", name, e.name, got)
+			}
 		}
 	}
 }

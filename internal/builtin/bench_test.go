@@ -5,7 +5,7 @@ import "testing"
 func BenchmarkNames(b *testing.B) {
 	for b.Loop() {
 		Names()
-		Aliases()
+		Canonical()
 	}
 }
 

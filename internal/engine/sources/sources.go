@@ -52,7 +52,7 @@ func (s *Set) Hidden(reg *registry.Registry, name string) *registry.Hidden {
 	if i := strings.LastIndexByte(name, '@'); i > 0 {
 		plain, version = name[:i], name[i+1:]
 	}
-	canonical := builtin.Aliases()[plain]
+	canonical := builtin.Canonical()(plain)
 	var other *registry.Hidden // of another version
 	for _, h := range reg.Hidden() {
 		server, isServer := registry.ServerOf(h.Source)

@@ -1,6 +1,7 @@
 package builtin
 
 import (
+	"cmp"
 	"context"
 	"path/filepath"
 	"slices"
@@ -253,10 +254,7 @@ func (f *Files) Read(call registry.Call, pointer, name string, limit int64) (med
 		return "", nil, registry.Invalid(call.Tool, pointer, "%s", f.workspace.Explain(rel, name, err, call.Hides))
 	}
 	head := data[:min(len(data), textfile.SniffBytes)]
-	if media = textfile.MediaType(head, rel); media == "" {
-		media = textfile.Type(head)
-	}
-	return media, data, nil
+	return cmp.Or(textfile.MediaType(head), textfile.Type(head)), data, nil
 }
 
 // Close closes the workspace.

@@ -254,7 +254,7 @@ func Sniff(data []byte) string {
 		return "image/tiff"
 	case at(0, "fLaC"):
 		return "audio/flac"
-	case at(0, "\xff\xfb"), at(0, "\xff\xf3"), at(0, "\xff\xf2"):
+	case at(0, "\xff\xfb"), at(0, "\xff\xfa"), at(0, "\xff\xf3"), at(0, "\xff\xf2"):
 		return "audio/mpeg"
 	case at(0, "\xff\xf1"), at(0, "\xff\xf9"):
 		return "audio/aac"
@@ -268,8 +268,12 @@ func Sniff(data []byte) string {
 		return "video/quicktime"
 	case at(0, "\x1aE\xdf\xa3") && bytes.Contains(data[:min(len(data), 64)], []byte("matroska")):
 		return "video/x-matroska"
+	case at(0, "\x00\x00\x01\xba"), at(0, "\x00\x00\x01\xb3"):
+		return "video/mpeg"
 	case isPlainText(data): // such as one that begins with "BM"
 		return ""
+	case at(4, "moov"), at(4, "mdat"), at(4, "wide"):
+		return "video/quicktime"
 	}
 	switch kind := mediaType(http.DetectContentType(data)); kind {
 	case "application/ogg":

@@ -39,7 +39,7 @@ func rooms() map[string][]string {
 		"internal/builtin/glob":        {},
 		"internal/builtin/search":      {"internal/builtin/glob", "internal/builtin/textfile", "internal/builtin/tool", "internal/builtin/workspace", "internal/registry"},
 		"internal/builtin/shell":       {"internal/atomicfile", "internal/builtin/tool", "internal/builtin/workspace", "internal/confine/guards", "internal/git", "internal/process", "internal/registry", "internal/sandbox"},
-		"internal/builtin/textfile":    {},
+		"internal/builtin/textfile":    {"internal/registry"},
 		"internal/builtin/todo":        {"internal/builtin/tool", "internal/builtin/workspace", "internal/registry", "internal/state"},
 		"internal/builtin/tool":        {"internal/registry"},
 		"internal/builtin/tooltest":    {"internal/registry"},

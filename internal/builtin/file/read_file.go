@@ -134,7 +134,7 @@ func (r *readTool) run(ctx context.Context, call registry.Call, p *readCall) (re
 	if err != nil && !errors.Is(err, io.EOF) {
 		return r.workspace.Failure(rel, p.FilePath, text.Cause(err), call.Hides), nil
 	}
-	if mime := textfile.MediaType(head, rel); mime != "" {
+	if mime := textfile.MediaType(head); mime != "" {
 		return r.media(rel, mime, in, info)
 	}
 	if len(head) == 0 {

@@ -145,6 +145,7 @@ func TestReadFileMedia(t *testing.T) {
 	opts, dir := place(t, map[string]string{
 		"a.png": png, "no-extension": png, "b.pdf": "%PDF-1.7\nplain text", "c.wav": "RIFF\x00\x00\x00\x00WAVEfmt ",
 		"d.mp3": "\xff\xfb\x90\x00\x00\x00", "e.mp4": "\x00\x00\x00\x18ftypmp42\x00\x00\x00\x00mp42isom", "sp ace/f.pdf": "%PDF-\x00",
+		"g.mkv": "\x1aE\xdf\xa3\x93B\x82\x88matroska\x00", "h.bin": "\x00\x00\x00\x18ftypheic\x00", "i.mpg": "\x00\x00\x01\xba\x00",
 	})
 	url := "file://" + filepath.ToSlash(dir)
 	tests := map[string]registry.Content{
@@ -154,6 +155,9 @@ func TestReadFileMedia(t *testing.T) {
 		"c.wav":        {Type: registry.ContentAudio, MIMEType: "audio/wav", Data: []byte("RIFF\x00\x00\x00\x00WAVEfmt ")},
 		"d.mp3":        {Type: registry.ContentAudio, MIMEType: "audio/mpeg", Data: []byte("\xff\xfb\x90\x00\x00\x00")},
 		"e.mp4":        {Type: registry.ContentResource, MIMEType: "video/mp4", Data: []byte("\x00\x00\x00\x18ftypmp42\x00\x00\x00\x00mp42isom"), URI: url + "/e.mp4"},
+		"g.mkv":        {Type: registry.ContentResource, MIMEType: "video/x-matroska", Data: []byte("\x1aE\xdf\xa3\x93B\x82\x88matroska\x00"), URI: url + "/g.mkv"},
+		"h.bin":        {Type: registry.ContentImage, MIMEType: "image/heic", Data: []byte("\x00\x00\x00\x18ftypheic\x00")},
+		"i.mpg":        {Type: registry.ContentResource, MIMEType: "video/mpeg", Data: []byte("\x00\x00\x01\xba\x00"), URI: url + "/i.mpg"},
 		"sp ace/f.pdf": {Type: registry.ContentResource, MIMEType: "application/pdf", Data: []byte("%PDF-\x00"), URI: url + "/sp%20ace/f.pdf"},
 	}
 	for name, want := range tests {
@@ -161,7 +165,7 @@ func TestReadFileMedia(t *testing.T) {
 		if diff := cmp.Diff([]registry.Content{want}, r.Content); diff != "" {
 			t.Errorf("%s (-want +got)\n%s", name, diff)
 		}
-		if !strings.Contains(r.Display.Text, want.MIMEType) {
+		if !strings.Contains(r.Display.Text, "("+want.MIMEType+",") {
 			t.Errorf("%s is displayed as %q", name, r.Display.Text)
 		}
 	}

@@ -6,16 +6,13 @@ package textfile
 import (
 	"bufio"
 	"bytes"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"strings"
 	"unicode"
-	"unicode/utf16"
 	"unicode/utf8"
 
 	"golang.org/x/text/encoding/charmap"
-	xunicode "golang.org/x/text/encoding/unicode"
 )
 
 // Encoding is the encoding of a text file. The zero value is UTF-8.
@@ -72,7 +69,7 @@ func (e Encoding) String() string {
 
 // Converted reports whether text in the encoding is converted as a whole, by
 // [Encoding.Reader].
-func (e Encoding) Converted() bool { return e >= UTF16LE && e <= Plain16BE || e.table() != nil }
+func (e Encoding) Converted() bool { return e.table() != nil }
 
 // The byte order marks of UTF-8 and of both variants of UTF-16.
 const (
@@ -115,18 +112,15 @@ func Decode(data []byte) (string, Encoding, error) {
 func decodeBytes(data []byte) (string, Encoding, error) {
 	switch s := string(data); {
 	case strings.HasPrefix(s, BOM16LE):
-		text, err := decodeUTF16(data[2:], binary.LittleEndian)
-		return text, UTF16LE, err
+		return decodeTable(data, UTF16LE)
 	case strings.HasPrefix(s, BOM16BE):
-		text, err := decodeUTF16(data[2:], binary.BigEndian)
-		return text, UTF16BE, err
+		return decodeTable(data, UTF16BE)
 	case strings.IndexByte(s, 0) >= 0:
-		e, order := plain16(data)
-		if order == nil {
+		e := plain16(data)
+		if e == UTF8 {
 			return "", 0, ErrNotText
 		}
-		text, err := decodeUTF16(data, order)
-		return text, e, err
+		return decodeTable(data, e)
 	case isISO2022JP(data):
 		return decodeTable(data, ISO2022JP)
 	case utf8.ValidString(s):
@@ -201,8 +195,8 @@ func MostlyControl(data []byte) bool {
 }
 
 // plain16 recognizes UTF-16 without a byte order mark: at least every other character is of Latin scripts, so
-// that one of its bytes, always the same one, is zero; order is nil if the data is something else.
-func plain16(data []byte) (e Encoding, order binary.ByteOrder) {
+// that one of its bytes, always the same one, is zero. It returns UTF8 if the data is something else.
+func plain16(data []byte) Encoding {
 	data = data[:min(len(data), SniffBytes)&^1]
 	var zeros [2]int
 	for i, c := range data {
@@ -210,30 +204,19 @@ func plain16(data []byte) (e Encoding, order binary.ByteOrder) {
 			zeros[i%2]++
 		}
 	}
-	e, order = Plain16BE, binary.BigEndian
+	e := Plain16BE
 	if zeros[1] > 0 {
-		e, order = Plain16LE, binary.LittleEndian
+		e = Plain16LE
 	}
 	if min(zeros[0], zeros[1]) > 0 || max(zeros[0], zeros[1]) < max(2, len(data)/4) {
-		return UTF8, nil
+		return UTF8
 	}
-	text, _ := decodeUTF16(data, order)
-	if strings.ContainsRune(strings.TrimSuffix(text, string(utf8.RuneError)), utf8.RuneError) ||
+	text, err := e.table().NewDecoder().String(string(data))
+	if err != nil || strings.ContainsRune(strings.TrimSuffix(text, string(utf8.RuneError)), utf8.RuneError) ||
 		strings.ContainsFunc(text, func(r rune) bool { return unicode.IsControl(r) && !unicode.IsSpace(r) }) {
-		return UTF8, nil
+		return UTF8
 	}
-	return e, order
-}
-
-func decodeUTF16(data []byte, order binary.ByteOrder) (string, error) {
-	if len(data)%2 != 0 {
-		return "", ErrRoundTrip
-	}
-	units := make([]uint16, len(data)/2)
-	for i := range units {
-		units[i] = order.Uint16(data[2*i:])
-	}
-	return string(utf16.Decode(units)), nil
+	return e
 }
 
 // Bytes encodes a text. The error contains the first character that the
@@ -242,14 +225,6 @@ func (e Encoding) Bytes(text string) ([]byte, error) {
 	switch e {
 	case UTF8WithBOM:
 		return []byte(BOM + text), nil
-	case UTF16LE:
-		return encodeUTF16(BOM16LE, text, binary.LittleEndian), nil
-	case UTF16BE:
-		return encodeUTF16(BOM16BE, text, binary.BigEndian), nil
-	case Plain16LE:
-		return encodeUTF16("", text, binary.LittleEndian), nil
-	case Plain16BE:
-		return encodeUTF16("", text, binary.BigEndian), nil
 	case Windows1252, Unknown:
 		return encodeWindows1252(text)
 	}
@@ -261,14 +236,6 @@ func (e Encoding) Bytes(text string) ([]byte, error) {
 		return out, nil
 	}
 	return []byte(text), nil
-}
-
-func encodeUTF16(bom, text string, order binary.AppendByteOrder) []byte {
-	out := append(make([]byte, 0, 2+2*len(text)), bom...)
-	for _, unit := range utf16.Encode([]rune(text)) {
-		out = order.AppendUint16(out, unit)
-	}
-	return out
 }
 
 func encodeWindows1252(text string) ([]byte, error) {
@@ -291,15 +258,8 @@ func encodeWindows1252(text string) ([]byte, error) {
 // Reader returns the text after the byte order mark as UTF-8, except for
 // Windows-1252, which the caller decodes line by line.
 func (e Encoding) Reader(in *bufio.Reader) *bufio.Reader {
-	switch e {
-	case UTF8WithBOM:
+	if e == UTF8WithBOM {
 		_, _ = in.Discard(len(BOM)) // cannot fail: Peek has read it
-	case UTF16LE, UTF16BE:
-		decoder := xunicode.UTF16(xunicode.LittleEndian, xunicode.ExpectBOM).NewDecoder()
-		return bufio.NewReaderSize(decoder.Reader(in), 64<<10)
-	case Plain16LE, Plain16BE:
-		decoder := xunicode.UTF16(xunicode.Endianness(e == Plain16LE), xunicode.IgnoreBOM).NewDecoder()
-		return bufio.NewReaderSize(decoder.Reader(in), 64<<10)
 	}
 	if table := e.table(); table != nil {
 		return bufio.NewReaderSize(table.NewDecoder().Reader(in), 64<<10)

@@ -3,7 +3,6 @@ package textfile
 import (
 	"bytes"
 	"net/http"
-	"path"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -13,7 +12,9 @@ import (
 	"golang.org/x/text/encoding/korean"
 	"golang.org/x/text/encoding/simplifiedchinese"
 	"golang.org/x/text/encoding/traditionalchinese"
+	xunicode "golang.org/x/text/encoding/unicode"
 
+	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/text"
 )
 
@@ -21,25 +22,19 @@ import (
 // type.
 const SniffBytes = 4096
 
-// MediaType returns the type of an image, audio, video or PDF file, or "" for
+// MediaType returns the type of an image, audio, video or PDF file by its first bytes, or "" for
 // other files. Text that happens to start like such a file is still text.
-func MediaType(head []byte, name string) string {
-	if bytes.HasPrefix(head, []byte("%PDF-")) {
-		return "application/pdf"
-	}
-	if _, isText := Detect(head); isText {
+func MediaType(head []byte) string {
+	if _, isText := Detect(head); isText && !bytes.HasPrefix(head, []byte("%PDF-")) {
 		return ""
 	}
-	mime := Type(head)
-	if mime == "application/ogg" {
-		return "audio/ogg"
+	if kind := registry.Sniff(head); kind != "" {
+		return kind
 	}
-	for _, kind := range []string{"image/", "audio/", "video/"} {
-		if strings.HasPrefix(mime, kind) {
-			return mime
-		}
+	if kind := Type(head); strings.HasPrefix(kind, "image/") {
+		return kind
 	}
-	return extensionType(name)
+	return ""
 }
 
 // Detect determines the encoding from the first bytes of a file. ok is false if
@@ -54,8 +49,8 @@ func Detect(head []byte) (e Encoding, ok bool) {
 	case bytes.HasPrefix(head, []byte(BOM16BE)):
 		return UTF16BE, true
 	case bytes.IndexByte(head, 0) >= 0:
-		e, order := plain16(head)
-		return e, order != nil
+		e = plain16(head)
+		return e, e != UTF8
 	case MostlyControl(head):
 		return 0, false
 	case bytes.HasPrefix(head, []byte(BOM)):
@@ -77,34 +72,6 @@ func Type(head []byte) string {
 	return mime
 }
 
-// extensionType returns the media type for the extension of a file name, for
-// files whose first bytes do not determine it.
-func extensionType(name string) string {
-	switch strings.ToLower(path.Ext(name)) {
-	case ".heic":
-		return "image/heic"
-	case ".avif":
-		return "image/avif"
-	case ".tif", ".tiff":
-		return "image/tiff"
-	case ".mp3":
-		return "audio/mpeg"
-	case ".aac":
-		return "audio/aac"
-	case ".m4a":
-		return "audio/mp4"
-	case ".flac":
-		return "audio/flac"
-	case ".mov":
-		return "video/quicktime"
-	case ".mkv":
-		return "video/x-matroska"
-	case ".mpg", ".mpeg":
-		return "video/mpeg"
-	}
-	return ""
-}
-
 // Characters that make up a large part of any text in their language.
 const (
 	oftenSimplified  = "的一是不了在人有我他这中大来上国个到说们为子和你地出道也时年得就那要下以生会自着去之过家学对可里后小么心多天而能好都然没日于起还发成事只作当想看文无开手用主行方又如前所本见经头面公同三已老从动两长新高数据库件系统用户名请输入错误测试字件内容设置"
@@ -116,6 +83,14 @@ const (
 // table returns the tables of an encoding of several bytes a character, or nil.
 func (e Encoding) table() encoding.Encoding {
 	switch e {
+	case UTF16LE:
+		return xunicode.UTF16(xunicode.LittleEndian, xunicode.UseBOM)
+	case UTF16BE:
+		return xunicode.UTF16(xunicode.BigEndian, xunicode.UseBOM)
+	case Plain16LE:
+		return xunicode.UTF16(xunicode.LittleEndian, xunicode.IgnoreBOM)
+	case Plain16BE:
+		return xunicode.UTF16(xunicode.BigEndian, xunicode.IgnoreBOM)
 	case ISO2022JP:
 		return japanese.ISO2022JP
 	case ShiftJIS:

@@ -5,11 +5,8 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
-	"io/fs"
 	"net/url"
-	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/toolreg/toolreg/internal/state"
@@ -18,23 +15,17 @@ import (
 const (
 	cacheFolder  = "fetch"
 	cacheTime    = 15 * time.Minute
-	cacheSlots   = 64      // maximum number of files; two addresses may share one
+	cacheFiles   = 64
 	cacheMaxPage = 4 << 20 // larger pages are not stored
 )
 
-// pageCache is the slot for one page. A page that was stored with another list
-// of allowed hosts, with other headers or with another limit of its size is ignored. If the cache cannot be
-// used, it is treated as empty, because it only saves time.
+// pageCache is the file of one page. Its name depends on the list of allowed hosts, the headers
+// and the limit of the size too. If the cache cannot be used, it is treated as empty, because it
+// only saves time.
 type pageCache struct {
 	refresh bool       // ignore stored pages
 	dir     *state.Dir // nil means no cache
-	key     string
-}
-
-// cachedPage is the content of a slot.
-type cachedPage struct {
-	Key  string   `json:"key"`
-	Page *webPage `json:"page"`
+	name    string
 }
 
 func (f *webFetch) cache(ctx context.Context, u *url.URL) *pageCache {
@@ -51,7 +42,7 @@ func (f *webFetch) cache(ctx context.Context, u *url.URL) *pageCache {
 	}
 	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %t %d",
 		u.String(), f.opts.AllowHosts, headers, f.opts.Proxy != nil, f.opts.MaxBytes))
-	return &pageCache{dir: dir, refresh: f.opts.Refresh, key: fmt.Sprintf("%x", sum)}
+	return &pageCache{dir: dir, refresh: f.opts.Refresh, name: fmt.Sprintf("page-%x", sum)}
 }
 
 // page returns the page at an address, from the cache if possible.
@@ -67,13 +58,9 @@ func (f *webFetch) page(ctx context.Context, u *url.URL, may admit) (*webPage, e
 	}
 	p, err := f.getPage(ctx, u, may)
 	if err == nil {
-		cache.store(ctx, p)
+		cache.store(p)
 	}
 	return p, err
-}
-
-func (c *pageCache) slot() string {
-	return fmt.Sprintf("page-%02d", (int(c.key[0])^int(c.key[1])<<4)%cacheSlots)
 }
 
 // load returns the page if it is stored and has not expired, or nil.
@@ -81,55 +68,30 @@ func (c *pageCache) load(now time.Time) *webPage {
 	if c.dir == nil || c.refresh {
 		return nil
 	}
-	data, err := c.dir.Read(c.slot())
+	data, err := c.dir.Read(c.name)
 	if err != nil {
 		return nil
 	}
-	var kept cachedPage
-	if json.Unmarshal(data, &kept) != nil || kept.Key != c.key || kept.Page == nil {
+	p := &webPage{cached: true}
+	if json.Unmarshal(data, p) != nil {
 		return nil
 	}
-	p := kept.Page
 	if age := now.Sub(p.Fetched); age < 0 || age >= cacheTime {
 		return nil
 	}
 	if p.url, err = parseAddress(p.Address); err != nil {
 		return nil
 	}
-	p.cached = true
 	return p
 }
 
 // store stores a page and removes expired ones.
-func (c *pageCache) store(ctx context.Context, p *webPage) {
+func (c *pageCache) store(p *webPage) {
 	if c.dir == nil || p.noStore || p.Status != 200 || len(p.Body) > cacheMaxPage {
 		return
 	}
-	data, err := json.Marshal(cachedPage{Key: c.key, Page: p})
-	if err != nil {
-		return
-	}
-	if c.dir.Update(ctx, c.slot(), func([]byte) ([]byte, error) { return data, nil }) == nil {
-		c.expire(time.Now())
-	}
-}
-
-// expire removes expired pages.
-func (c *pageCache) expire(now time.Time) {
-	root, err := os.OpenRoot(c.dir.Path)
-	if err != nil {
-		return
-	}
-	defer root.Close()
-	names, err := fs.ReadDir(root.FS(), ".")
-	if err != nil {
-		return
-	}
-	for _, entry := range names {
-		info, err := entry.Info()
-		if err == nil && strings.HasPrefix(entry.Name(), "page-") &&
-			!strings.HasSuffix(entry.Name(), ".lock") && now.Sub(info.ModTime()) > cacheTime {
-			_ = root.Remove(entry.Name()) // may fail if another run has removed it
-		}
+	data, err := json.Marshal(p)
+	if err == nil && c.dir.Put(c.name, data) == nil {
+		_ = c.dir.Sweep(time.Now(), state.Bounds{Age: cacheTime, Files: cacheFiles})
 	}
 }

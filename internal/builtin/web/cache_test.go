@@ -80,14 +80,15 @@ func TestFetchCacheExpires(t *testing.T) {
 	f := &webFetch{opts: &opts}
 	u := &url.URL{Scheme: "https", Host: "example.com", Path: "/"}
 	c, now := f.cache(t.Context(), u), time.Now()
-	c.store(t.Context(), &webPage{Address: u.String(), Status: 200, Body: []byte("x"), Fetched: now})
+	page := &webPage{Address: u.String(), Status: 200, Body: []byte("x"), Fetched: now}
+	c.store(page)
 	for after, want := range map[time.Duration]bool{0: true, 14 * time.Minute: true, 15 * time.Minute: false, -time.Hour: false} {
 		if got := c.load(now.Add(after)) != nil; got != want {
 			t.Errorf("after %v: %v", after, got)
 		}
 	}
-	file := filepath.Join(c.dir.Path, c.slot())
-	for _, damage := range []string{"", "{", "null", `{"key":"` + c.key + `"}`, `{"key":"` + c.key + `","page":{"address":"file:///x","fetched":"` + now.Format(time.RFC3339Nano) + `"}}`} {
+	file := filepath.Join(c.dir.Path, c.name)
+	for _, damage := range []string{"", "{", "null", `{}`, `{"address":"file:///x","fetched":"` + now.Format(time.RFC3339Nano) + `"}`} {
 		if err := os.WriteFile(file, []byte(damage), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -99,7 +100,8 @@ func TestFetchCacheExpires(t *testing.T) {
 	if err := os.Chtimes(file, old, old); err != nil {
 		t.Fatal(err)
 	}
-	c.expire(now)
+	u.Path = "/other"
+	f.cache(t.Context(), u).store(page)
 	if _, err := os.Stat(file); !os.IsNotExist(err) {
 		t.Errorf("an expired page was not removed: %v", err)
 	}
@@ -109,7 +111,7 @@ func TestFetchCacheExpires(t *testing.T) {
 		t.Fatal(err)
 	}
 	c = f.cache(t.Context(), u)
-	c.store(t.Context(), &webPage{Status: 200})
+	c.store(&webPage{Status: 200})
 	if c.load(now) != nil {
 		t.Error("a page was found without a cache")
 	}

@@ -1,16 +1,15 @@
 package search
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"encoding/json"
 	"fmt"
-	"strings"
-
-	"cmp"
 	"io/fs"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/toolreg/toolreg/internal/builtin/glob"
 	"github.com/toolreg/toolreg/internal/builtin/tool"
@@ -143,6 +142,7 @@ const maxCounted = 1000
 
 // tree is a folder that is listed to a given depth.
 type tree struct {
+	top      *os.Root // the workspace
 	root     *branch
 	hides    func(path string) bool // nil means hides nothing
 	listed   int                    // entries shown
@@ -170,7 +170,7 @@ func newTree(ctx context.Context, w *workspace.Dir, s *listing, hides func(strin
 	if err != nil {
 		return nil, err
 	}
-	t := &tree{root: &branch{path: s.start, isDir: true}, hides: hides}
+	t := &tree{top: root, root: &branch{path: s.start, isDir: true}, hides: hides}
 	if s.start == "." {
 		t.root.path = ""
 	}
@@ -205,15 +205,9 @@ func newTree(ctx context.Context, w *workspace.Dir, s *listing, hides func(strin
 
 // grow reads the entries of a folder, up to the limit.
 func (t *tree) grow(w *workspace.Dir, s *listing, b *branch) {
-	dir, err := w.Enter(workspace.OrDot(b.path))
+	open, err := w.OpenFolder(workspace.OrDot(b.path))
 	if err != nil {
 		b.problem = text.Cause(err).Error()
-		return
-	}
-	defer dir.Close()
-	open, err := workspace.OpenFolder(dir, ".")
-	if err != nil {
-		b.problem = err.Error()
 		return
 	}
 	defer open.Close()
@@ -243,7 +237,7 @@ func (t *tree) grow(w *workspace.Dir, s *listing, b *branch) {
 		t.listed++
 		b.children = append(b.children, &branch{
 			path: workspace.Join(b.path, e.Name), label: e.Name, isDir: e.IsDir(), rules: b.rules,
-			problem: kindNote(dir, e),
+			problem: t.kindNote(workspace.Join(b.path, e.Name), e),
 		})
 	}
 }
@@ -262,10 +256,10 @@ func (t *tree) leftOut(s *listing, b *branch, e workspace.DirEntry) bool {
 }
 
 // kindNote describes an entry that is neither file nor folder.
-func kindNote(dir *os.Root, e workspace.DirEntry) string {
+func (t *tree) kindNote(path string, e workspace.DirEntry) string {
 	switch kind := e.Kind; {
 	case kind&fs.ModeSymlink != 0:
-		target, err := dir.Readlink(e.Name)
+		target, err := t.top.Readlink(path)
 		if err != nil {
 			return "link"
 		}

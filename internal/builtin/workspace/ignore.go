@@ -18,36 +18,20 @@ import (
 // maxIgnoreFile limits how much of an ignore file is read, in bytes.
 const maxIgnoreFile = 1 << 20
 
-// The names of ignore files, which list what tools skip in their folder.
-const (
-	gitIgnore     = ".gitignore"
-	searchIgnore  = ".ignore"
-	ripgrepIgnore = ".rgignore"
-	geminiIgnore  = ".geminiignore"
-)
-
-// ignoreNames returns the names of ignore files, in order of increasing
-// precedence. As in ripgrep, ignore files for one program override those for
-// search tools, and those override git's, wherever they are in the tree.
-func ignoreNames() []string { return []string{gitIgnore, searchIgnore, ripgrepIgnore, geminiIgnore} }
+// ignoreNames are the names of ignore files, which list what tools skip in their
+// folder, in order of increasing precedence.
+var ignoreNames = []string{".gitignore", ".ignore", ".rgignore", ".geminiignore"}
 
 // IgnoreRules are the rules of a folder's ignore files, chained to those of its
 // parent folders. A nil *IgnoreRules ignores nothing. Folders without ignore
 // files share the rules of their parent.
-type IgnoreRules struct {
-	program, search, git *ignoreList
-}
+//
+// As in ripgrep, ignore files for one program override those for search tools, and
+// those override git's, wherever they are in the tree: there is a list for each.
+type IgnoreRules [3]*ignoreList
 
-// listFor returns the list to which a file with this name belongs.
-func (g *IgnoreRules) listFor(name string) **ignoreList {
-	switch name {
-	case gitIgnore:
-		return &g.git
-	case searchIgnore:
-		return &g.search
-	}
-	return &g.program
-}
+// listOf returns the list to which the file ignoreNames[i] belongs.
+func (g *IgnoreRules) listOf(i int) **ignoreList { return &g[min(i, len(g)-1)] }
 
 // ignoreList has the rules of one file. next has those of the parent folders.
 type ignoreList struct {
@@ -73,13 +57,12 @@ func (g *IgnoreRules) Ignored(path string, isDir bool) bool {
 	if g == nil {
 		return false
 	}
-	for _, list := range []*ignoreList{g.program, g.search} {
-		if decided, out := list.decide(path, isDir); decided {
+	for i := len(g) - 1; i >= 0; i-- {
+		if decided, out := g[i].decide(path, isDir); decided {
 			return out
 		}
 	}
-	_, out := g.git.decide(path, isDir)
-	return out
+	return false
 }
 
 // decide tries the nearest list first, and the last rule of each list first.
@@ -181,10 +164,12 @@ func parseIgnoreLine(line string) (r ignoreRule, ok bool) {
 // Enter returns the rules for a folder: those of its parent and its own. names
 // are the folder's entries. path is relative to the workspace, which is "".
 func (g *IgnoreRules) Enter(dir *Folder, path string, names []DirEntry) *IgnoreRules {
-	present := 0
+	present := 0 // a bit for each of ignoreNames
 	for _, e := range names {
-		if e.Kind == 0 {
-			present |= ignoreBit(e.Name)
+		if e.Name[0] == '.' && e.Kind == 0 { // most names have no dot
+			if i := slices.Index(ignoreNames, e.Name); i >= 0 {
+				present |= 1 << i
+			}
 		}
 	}
 	if present == 0 {
@@ -194,33 +179,13 @@ func (g *IgnoreRules) Enter(dir *Folder, path string, names []DirEntry) *IgnoreR
 	if g != nil {
 		*out = *g
 	}
-	for _, name := range ignoreNames() {
-		if present&ignoreBit(name) == 0 {
-			continue
+	for i, name := range ignoreNames {
+		if present&(1<<i) != 0 {
+			to := out.listOf(i)
+			*to = &ignoreList{base: path, rules: parseIgnore(readIgnore(dir, name)), next: *to}
 		}
-		to := out.listFor(name)
-		*to = &ignoreList{base: path, rules: parseIgnore(readIgnore(dir, name)), next: *to}
 	}
 	return out
-}
-
-// ignoreBit returns a distinct bit for each name of an ignore file, and 0 for
-// other names.
-func ignoreBit(name string) int {
-	if name[0] != '.' || len(name) > len(geminiIgnore) {
-		return 0 // nearly all names
-	}
-	switch name {
-	case gitIgnore:
-		return 1
-	case searchIgnore:
-		return 2
-	case ripgrepIgnore:
-		return 4
-	case geminiIgnore:
-		return 8
-	}
-	return 0
 }
 
 // readIgnore reads an ignore file of a folder. As in git, links are not
@@ -267,22 +232,22 @@ func OrDot(rel string) string {
 // ignore files between the top of that repository and the workspace.
 func rulesAbove(workspace string, user git.User) *IgnoreRules {
 	out := &IgnoreRules{}
-	add := func(name, above, file string) {
+	add := func(i int, above, file string) {
 		if rules := parseIgnore(git.ReadFile(file)); len(rules) > 0 {
-			to := out.listFor(name)
+			to := out.listOf(i)
 			*to = &ignoreList{above: above, rules: rules, next: *to}
 		}
 	}
 	top, above := repository(workspace, user)
-	add(gitIgnore, above, globalExcludes(user))
+	add(0, above, globalExcludes(user))
 	if top == "" {
 		return out
 	}
 	folders := git.Folders(top)
-	add(gitIgnore, above, filepath.Join(folders[len(folders)-1], "info", "exclude"))
+	add(0, above, filepath.Join(folders[len(folders)-1], "info", "exclude"))
 	for above != "" {
-		for _, name := range ignoreNames() {
-			add(name, above, filepath.Join(top, name))
+		for i, name := range ignoreNames {
+			add(i, above, filepath.Join(top, name))
 		}
 		var next string
 		next, above, _ = strings.Cut(above, "/")

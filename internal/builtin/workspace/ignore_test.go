@@ -63,12 +63,12 @@ func ignoredPaths(c ignoreCase) []string {
 		parts := strings.Split(plain, "/")
 		for i := range parts {
 			dir := strings.Join(parts[:i], "/")
-			if text, ok := c.Files[Join(dir, gitIgnore)]; ok {
+			if text, ok := c.Files[Join(dir, ".gitignore")]; ok {
 				next := &IgnoreRules{}
 				if g != nil {
 					*next = *g
 				}
-				next.git = &ignoreList{base: dir, rules: parseIgnore([]byte(text)), next: next.git}
+				next[0] = &ignoreList{base: dir, rules: parseIgnore([]byte(text)), next: next[0]}
 				g = next
 			}
 			last := i == len(parts)-1
@@ -109,12 +109,12 @@ func handwritten() []ignoreCase {
 	}
 	var out []ignoreCase
 	for _, text := range one {
-		out = append(out, ignoreCase{Files: map[string]string{gitIgnore: text}, Paths: paths})
+		out = append(out, ignoreCase{Files: map[string]string{".gitignore": text}, Paths: paths})
 	}
 	return append(out,
-		ignoreCase{Files: map[string]string{gitIgnore: "*.o", "dir/.gitignore": "!a.o"}, Paths: paths},
-		ignoreCase{Files: map[string]string{gitIgnore: "!a", "dir/.gitignore": "a\n/sub/b.o"}, Paths: paths},
-		ignoreCase{Files: map[string]string{gitIgnore: "dir/", "dir/.gitignore": "!*"}, Paths: paths},
+		ignoreCase{Files: map[string]string{".gitignore": "*.o", "dir/.gitignore": "!a.o"}, Paths: paths},
+		ignoreCase{Files: map[string]string{".gitignore": "!a", "dir/.gitignore": "a\n/sub/b.o"}, Paths: paths},
+		ignoreCase{Files: map[string]string{".gitignore": "dir/", "dir/.gitignore": "!*"}, Paths: paths},
 	)
 }
 
@@ -125,7 +125,7 @@ func random(r *rand.Rand, n int) []ignoreCase {
 	var out []ignoreCase
 	for range n {
 		c := ignoreCase{Files: map[string]string{}}
-		for _, file := range []string{gitIgnore, "a/.gitignore"} {
+		for _, file := range []string{".gitignore", "a/.gitignore"} {
 			var lines []string
 			for range 1 + r.IntN(3) {
 				line := pick([]string{"", "", "", "!", "/"})

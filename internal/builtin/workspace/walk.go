@@ -63,9 +63,9 @@ func (w *Dir) Walk(ctx context.Context, opts WalkOptions) (*LeftOut, error) {
 	if opts.Failed == nil {
 		opts.Failed = func(string, error) bool { return false }
 	}
-	start, err := w.openStart(opts.Start)
+	start, err := w.OpenFolder(opts.Start)
 	if err != nil && opts.Failed(opts.Start, err) {
-		start, err = w.openStart(opts.Start)
+		start, err = w.OpenFolder(opts.Start)
 	}
 	if err != nil {
 		return nil, err
@@ -91,7 +91,8 @@ func (w *Dir) Walk(ctx context.Context, opts WalkOptions) (*LeftOut, error) {
 	return &wk.LeftOut, ctx.Err()
 }
 
-func (w *Dir) openStart(rel string) (*Folder, error) {
+// OpenFolder opens the folder at rel, which [Dir.Param] returned or a search found.
+func (w *Dir) OpenFolder(rel string) (*Folder, error) {
 	entered, err := w.Enter(rel)
 	if err != nil {
 		return nil, err

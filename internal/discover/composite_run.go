@@ -239,7 +239,7 @@ func (r *compositeRun) step(ctx context.Context, i int, s *step) (failed *regist
 // attempt evaluates the condition and the params of a step, and makes its call.
 func (r *compositeRun) attempt(ctx context.Context, i int, s *step) (wanted bool, result registry.Result, err error) {
 	if s.when != nil {
-		wanted, err := s.when.Holds(ctx, r.view())
+		wanted, err := jq.Holds(s.when.Value(ctx, r.view()))
 		if err != nil {
 			return false, result, fmt.Errorf("its if %q: %w", s.when.Text, err)
 		}

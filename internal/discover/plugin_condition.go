@@ -80,7 +80,7 @@ func (c condition) unmet(ctx context.Context, about json.RawMessage) string {
 	if c.when == nil {
 		return ""
 	}
-	switch ok, err := c.when.HoldsBriefly(ctx, facts); {
+	switch ok, err := jq.Holds(c.when.ValueBriefly(ctx, facts)); {
 	case err != nil:
 		return fmt.Sprintf("its condition %q failed: %s", c.when.Text, err)
 	case !ok:

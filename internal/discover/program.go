@@ -285,7 +285,7 @@ func (c *confirmation) reason(ctx context.Context, params json.RawMessage) strin
 		v, err := jq.Decode(params)
 		holds := false
 		if err == nil {
-			holds, err = c.when.HoldsBriefly(ctx, v)
+			holds, err = jq.Holds(c.when.ValueBriefly(ctx, v))
 		}
 		switch {
 		case err != nil:

@@ -6,17 +6,16 @@
 package jq
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/itchyny/gojq"
-
-	"io"
 
 	"github.com/toolreg/toolreg/internal/caller"
 	"github.com/toolreg/toolreg/internal/jsonx"
@@ -170,13 +169,9 @@ func Text(v any) (text string, structured json.RawMessage, err error) {
 	return string(raw), structured, nil
 }
 
-// Holds reports whether the expression returns a value other than false and null.
-// It returns false if there is no value.
-func (e *Expression) Holds(ctx context.Context, input any) (bool, error) {
-	return isTrue(e.Value(ctx, input))
-}
-
-func isTrue(v any, err error) (bool, error) {
+// Holds reports whether what [Expression.Value] or [Expression.ValueBriefly] returned is a value
+// other than false and null. It returns false if there is no value.
+func Holds(v any, err error) (bool, error) {
 	if errors.Is(err, errNoValue) {
 		return false, nil
 	}
@@ -195,12 +190,6 @@ const (
 	startTime = 10 * time.Second
 )
 
-// HoldsBriefly is like [Expression.Holds], with the limits of
-// [Expression.ValueBriefly].
-func (e *Expression) HoldsBriefly(ctx context.Context, input any) (bool, error) {
-	return isTrue(e.ValueBriefly(ctx, input))
-}
-
 // IsTrue reports whether the expression returns true, with the limits of
 // [Expression.ValueBriefly]. It returns false without an error for false and null,
 // and an error for any other value or none.
@@ -211,16 +200,9 @@ func (e *Expression) IsTrue(ctx context.Context, input any) (bool, error) {
 	case bool:
 		return v, err
 	default:
-		return false, fmt.Errorf("it returned %s, not true or false", withArticle(gojq.TypeOf(v)))
+		raw, err := gojq.Marshal(v)
+		return false, cmp.Or(err, fmt.Errorf("it returned %s, not true or false", jsonx.KindOf(raw)))
 	}
-}
-
-// withArticle adds the indefinite article to the name of a JSON type.
-func withArticle(name string) string {
-	if strings.HasPrefix(name, "a") || strings.HasPrefix(name, "o") {
-		return "an " + name
-	}
-	return "a " + name
 }
 
 // Decode decodes JSON for jq. Large integers keep all their digits.

@@ -47,7 +47,13 @@ func Quote(s string) string { return string(AppendQuote(nil, s)) }
 // which end lines in JavaScript, are escaped.
 func AppendQuote(dst []byte, s string) []byte {
 	const hex = "0123456789abcdef"
-	dst = append(dst, '"')
+	plain := 0
+	for plain < len(s) && s[plain] >= ' ' && s[plain] < utf8.RuneSelf && s[plain] != '"' && s[plain] != '\\' {
+		plain++
+	}
+	if dst = append(dst, '"'); plain == len(s) { // most texts
+		return append(append(dst, s...), '"')
+	}
 	start := 0 // start of the text that is not appended yet
 	for i, r := range s {
 		switch {
@@ -70,16 +76,6 @@ func AppendQuote(dst []byte, s string) []byte {
 		}
 	}
 	return append(append(dst, s[start:]...), '"')
-}
-
-// appendName is AppendQuote, but fast for the names that most members have.
-func appendName(dst []byte, name string) []byte {
-	for i := range len(name) {
-		if c := name[i]; c < ' ' || c >= utf8.RuneSelf || c == '"' || c == '\\' {
-			return AppendQuote(dst, name)
-		}
-	}
-	return append(append(append(dst, '"'), name...), '"')
 }
 
 func withArticle(kind string) string {

@@ -2,6 +2,7 @@ package jsonx
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -108,26 +109,20 @@ func (p *Parser) value(depth int) (*Value, *SyntaxError) {
 	if p.count++; p.Values > 0 && p.count > p.Values {
 		return nil, p.fail("more than %d values", p.Values)
 	}
-	if c == '{' || c == '[' {
-		return p.nested(c, depth)
-	}
-	v := Value{}
+	v := Value{Kind: kindOf(c)}
 	var err *SyntaxError
-	switch {
-	case c == '"':
-		v.Kind = String
+	switch v.Kind {
+	case Object, Array:
+		return p.nested(v.Kind, depth)
+	case String:
 		v.Token, err = p.string()
-	case c == 't':
-		v.Kind = True
+	case True:
 		v.Token, err = p.literal("true")
-	case c == 'f':
-		v.Kind = False
+	case False:
 		v.Token, err = p.literal("false")
-	case c == 'n':
-		v.Kind = Null
+	case Null:
 		v.Token, err = p.literal("null")
-	case c == '-' || c >= '0' && c <= '9':
-		v.Kind = Number
+	case Number:
 		v.Token, err = p.checkedNumber()
 	default:
 		err = p.unexpected("instead of a value")
@@ -139,12 +134,12 @@ func (p *Parser) value(depth int) (*Value, *SyntaxError) {
 }
 
 // nested parses an object or an array; the next byte is its bracket.
-func (p *Parser) nested(bracket byte, depth int) (*Value, *SyntaxError) {
+func (p *Parser) nested(kind Kind, depth int) (*Value, *SyntaxError) {
 	p.pos++
-	if limit := p.Depth; limit > 0 && depth >= limit || depth >= maxDepth {
-		return nil, p.fail("nested deeper than %d levels", min(max(limit, depth), maxDepth))
+	if limit := min(cmp.Or(p.Depth, maxDepth), maxDepth); depth >= limit {
+		return nil, p.fail("nested deeper than %d levels", limit)
 	}
-	if bracket == '{' {
+	if kind == Object {
 		return p.object(depth + 1)
 	}
 	return p.array(depth + 1)

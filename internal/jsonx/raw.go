@@ -19,21 +19,11 @@ func Members(raw json.RawMessage) iter.Seq2[string, json.RawMessage] {
 	return func(yield func(string, json.RawMessage) bool) {
 		i := firstElement(raw, '{')
 		for i > 0 && i < len(raw) && raw[i] == '"' {
-			keyEnd := skip(raw, i)
-			if keyEnd < 0 {
+			c := memberAt(raw, i)
+			if c.End < 0 || !yield(c.Key, raw[c.Start:c.End:c.End]) {
 				return
 			}
-			key, ok := Text(raw[i:keyEnd])
-			start := space(raw, keyEnd)
-			if !ok || start >= len(raw) || raw[start] != ':' {
-				return
-			}
-			start = space(raw, start+1)
-			end := skip(raw, start)
-			if end < 0 || !yield(key, raw[start:end:end]) {
-				return
-			}
-			i = next(raw, end)
+			i = next(raw, c.End)
 		}
 	}
 }
@@ -84,21 +74,31 @@ func Children(raw json.RawMessage, at int) iter.Seq[Child] {
 		isObject := at < len(raw) && raw[at] == '{'
 		i := space(raw, at+1)
 		for index := 0; i >= 0 && i < len(raw) && raw[i] != '}' && raw[i] != ']'; index++ {
-			c := Child{Key: strconv.Itoa(index), Name: i, Start: i}
+			c := Child{Name: i, Start: i}
 			if isObject {
-				end := skip(raw, i)
-				if end < 0 {
-					return
-				}
-				c.Key, _ = Text(raw[i:end])
-				c.Start = space(raw, space(raw, end)+1) // after the colon
+				c = memberAt(raw, i)
+			} else {
+				c.Key, c.End = strconv.Itoa(index), skip(raw, i)
 			}
-			if c.End = skip(raw, c.Start); c.End < 0 || !yield(c) {
+			if c.End < 0 || !yield(c) {
 				return
 			}
 			i = next(raw, c.End)
 		}
 	}
+}
+
+// memberAt returns the member of an object that begins at i. Its End is -1 if there is none.
+func memberAt(raw []byte, i int) Child {
+	c := Child{Name: i, End: -1}
+	if end := skip(raw, i); end >= 0 {
+		key, ok := Text(raw[i:end])
+		if end = space(raw, end); ok && end < len(raw) && raw[end] == ':' {
+			c.Key, c.Start = key, space(raw, end+1)
+			c.End = skip(raw, c.Start)
+		}
+	}
+	return c
 }
 
 // Text returns the value of a string; false if raw is not a string. Invalid
@@ -125,7 +125,11 @@ func KindOf(raw json.RawMessage) Kind {
 	if i >= len(raw) {
 		return None
 	}
-	switch c := raw[i]; {
+	return kindOf(raw[i])
+}
+
+func kindOf(first byte) Kind {
+	switch c := first; {
 	case c == '{':
 		return Object
 	case c == '[':
@@ -294,9 +298,6 @@ func skipNested(raw []byte, i int) int {
 	return -1
 }
 
-// maxNesting is the maximum nesting that encoding/json accepts.
-const maxNesting = 10000
-
 // Valid reports whether data is one JSON value. It is like [json.Valid] but many times
 // faster, because all data from servers is checked with it.
 func Valid(data []byte) bool {
@@ -312,7 +313,7 @@ func (s *scanner) value() bool {
 		c := s.next()
 		if c == '{' || c == '[' {
 			end := c + 2
-			if len(open) == maxNesting {
+			if len(open) == maxDepth {
 				return false
 			}
 			open = append(open, end)

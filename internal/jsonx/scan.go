@@ -84,27 +84,14 @@ func (s *scanner) early() *SyntaxError { return s.fail("unexpected end, at %s", 
 
 // invalid returns the error for an unexpected byte; where describes its context.
 func (s *scanner) invalid(c byte, where string) *SyntaxError {
-	return s.fail("unexpected character %s, at %s", strings.TrimRight(quoteByte(c)+" "+where, " "), s.place())
-}
-
-func quoteByte(c byte) string {
-	switch c {
-	case '\'':
-		return `'\''`
-	case '"':
-		return `'"'`
-	}
-	quoted := strconv.Quote(string(rune(c)))
-	return "'" + quoted[1:len(quoted)-1] + "'"
+	return s.fail("unexpected character %s, at %s", strings.TrimRight(strconv.QuoteRune(rune(c))+" "+where, " "), s.place())
 }
 
 func invalidUTF8(s string) int {
-	for i := 0; i < len(s); {
-		r, n := utf8.DecodeRuneInString(s[i:])
-		if r == utf8.RuneError && n == 1 {
+	for i, r := range s {
+		if r == utf8.RuneError && !strings.HasPrefix(s[i:], "\uFFFD") {
 			return i
 		}
-		i += n
 	}
 	return -1
 }

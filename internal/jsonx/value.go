@@ -241,7 +241,7 @@ func (v *Value) AppendTo(dst []byte) []byte {
 			if i > 0 {
 				dst = append(dst, ',')
 			}
-			dst = append(appendName(dst, v.Members[i].Name), ':')
+			dst = append(AppendQuote(dst, v.Members[i].Name), ':')
 			dst = v.Members[i].Value.AppendTo(dst)
 		}
 		return append(dst, '}')
@@ -274,13 +274,7 @@ func (v *Value) MarshalJSON() ([]byte, error) { return v.AppendTo(nil), nil }
 
 // EscapeToken escapes a key as a token of a JSON pointer (RFC 6901).
 func EscapeToken(key string) string {
-	if strings.IndexByte(key, '~') >= 0 {
-		key = strings.ReplaceAll(key, "~", "~0")
-	}
-	if strings.IndexByte(key, '/') >= 0 {
-		key = strings.ReplaceAll(key, "/", "~1")
-	}
-	return key
+	return strings.ReplaceAll(strings.ReplaceAll(key, "~", "~0"), "/", "~1")
 }
 
 // Tokens yields the keys and indexes in a JSON pointer. The pointer "" is the
@@ -291,24 +285,11 @@ func Tokens(pointer string) iter.Seq[string] {
 			return
 		}
 		for token := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {
-			if strings.IndexByte(token, '~') >= 0 {
-				token = strings.ReplaceAll(strings.ReplaceAll(token, "~1", "/"), "~0", "~")
-			}
-			if !yield(token) {
+			if !yield(strings.ReplaceAll(strings.ReplaceAll(token, "~1", "/"), "~0", "~")) {
 				return
 			}
 		}
 	}
-}
-
-// Index returns the index that a token of a pointer denotes in an array of n
-// elements, or -1 if it is invalid.
-func Index(token string, n int) int {
-	i, err := strconv.Atoi(token)
-	if err != nil || i < 0 || i >= n {
-		return -1
-	}
-	return i
 }
 
 // Step returns the value at one token of a pointer; nil if there is none.
@@ -316,7 +297,7 @@ func (v *Value) Step(token string) *Value {
 	if !v.Is(Array) {
 		return v.Get(token)
 	}
-	if i := Index(token, len(v.Items)); i >= 0 {
+	if i, err := strconv.Atoi(token); err == nil && i >= 0 && i < len(v.Items) {
 		return v.Items[i]
 	}
 	return nil

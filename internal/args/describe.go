@@ -83,10 +83,7 @@ func (d *describer) object(s *jsonx.Value, path []string, required bool, seen vi
 			}
 		}
 	}
-	always := 0 // the alternatives begin with those of allOf
-	if all := s.Get("allOf"); all != nil {
-		always = len(all.Items)
-	}
+	always := len(s.Get("allOf").Elements()) // with which the alternatives begin
 	for i, alternative := range alternatives(s) {
 		d.object(alternative, path, required && i < always, seen)
 	}
@@ -130,8 +127,8 @@ func (d *describer) example(s *jsonx.Value, path []string) *jsonx.Value {
 			return e
 		}
 	}
-	if list := s.Get("examples"); list != nil && len(list.Items) > 0 {
-		return list.Items[0]
+	if list := s.Get("examples").Elements(); len(list) > 0 {
+		return list[0]
 	}
 	if v := s.Get("example"); v != nil {
 		return v
@@ -293,8 +290,8 @@ func (t *sampler) sample(s *jsonx.Value, depth int) *jsonx.Value {
 	if v := s.Get("const"); v != nil {
 		return v
 	}
-	if list := s.Get("enum"); list != nil && len(list.Items) > 0 {
-		return list.Items[0]
+	if list := s.Get("enum").Elements(); len(list) > 0 {
+		return list[0]
 	}
 	names := typeNames(s.Get("type"))
 	switch {
@@ -328,8 +325,8 @@ func (t *sampler) sample(s *jsonx.Value, depth int) *jsonx.Value {
 
 func (t *sampler) list(s *jsonx.Value, depth int) *jsonx.Value {
 	of := s.Get("items")
-	if places := s.Get("prefixItems"); places != nil && len(places.Items) > 0 {
-		of = places.Items[0]
+	if places := s.Get("prefixItems").Elements(); len(places) > 0 {
+		of = places[0]
 	}
 	v := jsonx.NewString("TEXT")
 	if of.Is(jsonx.Object) {
@@ -338,9 +335,7 @@ func (t *sampler) list(s *jsonx.Value, depth int) *jsonx.Value {
 	if v == nil {
 		return nil
 	}
-	list := jsonx.NewArray()
-	list.Items = append(list.Items, v)
-	return list
+	return jsonx.NewArray(v)
 }
 
 func (t *sampler) object(s *jsonx.Value, depth int) *jsonx.Value {

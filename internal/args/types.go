@@ -119,9 +119,7 @@ func (t types) further(s *jsonx.Value, key string, seen visited) *jsonx.Value {
 func alternatives(s *jsonx.Value) []*jsonx.Value {
 	var out []*jsonx.Value
 	for _, keyword := range []string{"allOf", "anyOf", "oneOf"} {
-		if list := s.Get(keyword); list != nil {
-			out = append(out, list.Items...)
-		}
+		out = append(out, s.Get(keyword).Elements()...)
 	}
 	return out
 }
@@ -166,9 +164,7 @@ func (t types) collect(s *jsonx.Value, out *schemaType, seen visited) (items lis
 	names := typeNames(s.Get("type"))
 	out.file = out.file || s.Get("format").IsText("binary")
 	out.names = append(out.names, names...)
-	if list := s.Get("enum"); list != nil {
-		out.enum = append(out.enum, list.Items...)
-	}
+	out.enum = append(out.enum, s.Get("enum").Elements()...)
 	if value := s.Get("const"); value != nil {
 		out.enum = append(out.enum, value)
 	}
@@ -184,16 +180,10 @@ func (t types) collect(s *jsonx.Value, out *schemaType, seen visited) (items lis
 }
 
 func typeNames(v *jsonx.Value) []string {
-	if name := v.Text(); name != "" {
-		return []string{name}
+	if v.Is(jsonx.String) {
+		return []string{v.Text()}
 	}
-	var out []string
-	for _, item := range v.Elements() {
-		if name := item.Text(); name != "" {
-			out = append(out, name)
-		}
-	}
-	return out
+	return v.Strings()
 }
 
 func (s schemaType) has(name string) bool { return slices.Contains(s.names, name) }
@@ -285,7 +275,7 @@ func article(names []string) []string {
 	var out []string
 	for _, n := range names {
 		word := "a " + n
-		if strings.ContainsRune("aeio", rune(n[0])) {
+		if strings.IndexAny(n, "aeio") == 0 {
 			word = "an " + n
 		}
 		if n == "array" {

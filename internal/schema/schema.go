@@ -273,11 +273,8 @@ func (r *Refs) withConditions(start, s *jsonx.Value) *jsonx.Value {
 	if len(names) == 0 {
 		return s
 	}
-	properties := jsonx.NewObject()
-	if own != nil {
-		properties.Members = slices.Clone(own.Members)
-		r.work += len(own.Members)
-	}
+	properties := jsonx.NewObject(slices.Clone(own.Fields())...)
+	r.work += len(properties.Members)
 	for _, name := range names {
 		value := more[name][0]
 		if len(more[name]) > 1 {
@@ -331,11 +328,8 @@ func Add(s *jsonx.Value, m jsonx.Member) {
 	case m.Name == "allOf" && old.Is(jsonx.Array):
 		s.Set(m.Name, jsonx.NewArray(slices.Concat(old.Items, m.Value.Items)...))
 	case slices.Contains([]string{"anyOf", "oneOf", "not", "enum", "const"}, m.Name):
-		all := s.Get("allOf")
-		if all == nil {
-			all = jsonx.NewArray()
-		}
-		s.Set("allOf", jsonx.NewArray(append(slices.Clone(all.Items), jsonx.NewObject(m))...))
+		all := slices.Clone(s.Get("allOf").Elements())
+		s.Set("allOf", jsonx.NewArray(append(all, jsonx.NewObject(m))...))
 	}
 }
 

@@ -261,10 +261,7 @@ func (t *settling) dependencies(n *jsonx.Value) {
 		if of != nil && !of.Is(jsonx.Object) {
 			continue // wrong
 		}
-		var members []jsonx.Member
-		if of != nil {
-			members = of.Members
-		}
+		members := of.Fields()
 		for _, m := range members {
 			known[m.Name] = true
 		}
@@ -312,10 +309,7 @@ func (t *settling) required(n *jsonx.Value) {
 		}
 	}
 	if names != nil {
-		if list == nil {
-			list = jsonx.NewArray()
-		}
-		n.Set("required", jsonx.NewArray(AddNames(list.Items, names)...))
+		n.Set("required", jsonx.NewArray(AddNames(list.Elements(), names)...))
 	}
 }
 

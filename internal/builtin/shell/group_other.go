@@ -24,3 +24,8 @@ func endGroup(int, func(time.Duration)) error { return nil }
 const killGrace = 2 * time.Second
 
 func signalNumber(string) int { return 0 }
+
+// Keep is not available without process groups.
+func Keep(context.Context, []string) error {
+	return errors.New("background commands need process groups, which this system does not have")
+}

@@ -26,6 +26,7 @@ const (
 	// pollInterval is how often the state of a process is checked: it is not a child
 	// of this process, so it cannot be waited for.
 	pollInterval = 20 * time.Millisecond
+	logTail      = 64 << 10 // bytes of a log that are shown
 )
 
 const processSchema = `{

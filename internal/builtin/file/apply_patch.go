@@ -107,15 +107,18 @@ func (a *applyPatch) preview(_ context.Context, call registry.Call, list []fileP
 	}
 	a.shown.remember(call, plan.sum())
 	d := plan.display()
-	return registry.Preview{
-		Kind:            registry.PreviewEdit,
-		Title:           "Change " + d.FileName,
-		Diff:            d.FileDiff,
-		FileName:        d.FileName,
-		OriginalContent: valueOf(d.OriginalContent),
-		NewContent:      d.NewContent,
-		Basis:           fmt.Sprintf("%x", plan.sum()),
-	}, nil
+	preview := registry.Preview{
+		Kind:       registry.PreviewEdit,
+		Title:      "Change " + d.FileName,
+		Diff:       d.FileDiff,
+		FileName:   d.FileName,
+		NewContent: d.NewContent,
+		Basis:      fmt.Sprintf("%x", plan.sum()),
+	}
+	if d.OriginalContent != nil {
+		preview.OriginalContent = *d.OriginalContent
+	}
+	return preview, nil
 }
 
 func (a *applyPatch) run(ctx context.Context, call registry.Call, list []filePatch) (registry.Result, error) {
@@ -177,14 +180,6 @@ func (p *patchPlan) display() *registry.FileDiff {
 		d.OriginalContent, d.NewContent = new(string), ""
 	}
 	return d
-}
-
-// valueOf returns *p, or "" if p is nil.
-func valueOf(p *string) string {
-	if p == nil {
-		return ""
-	}
-	return *p
 }
 
 func (p *patchPlan) result() registry.Result {

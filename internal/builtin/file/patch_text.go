@@ -2,6 +2,7 @@ package file
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -37,27 +38,21 @@ func patchText(name, text string, hunks []hunk, compared *int) (out string, note
 // allCRLF reports whether all lines of the hunks have CRLF, as those of a patch that was converted
 // as a whole. In a file that has none these are LF.
 func allCRLF(hunks []hunk) bool {
-	for i := range hunks {
-		for _, l := range hunks[i].body {
-			if strings.HasSuffix(l.text, "\n") && !strings.HasSuffix(l.text, "\r\n") {
-				return false
-			}
-		}
-	}
-	return true
+	return everyLine(hunks, func(line string) bool {
+		return !strings.HasSuffix(line, "\n") || strings.HasSuffix(line, "\r\n")
+	})
 }
 
 // looseLines reports whether the hunks have no carriage returns. Then the line
 // breaks of the file are used.
 func looseLines(hunks []hunk) bool {
-	for i := range hunks {
-		for _, l := range hunks[i].body {
-			if strings.HasSuffix(l.text, "\r\n") || strings.HasSuffix(l.text, "\r") {
-				return false
-			}
-		}
-	}
-	return true
+	return everyLine(hunks, func(line string) bool { return !strings.HasSuffix(strings.TrimSuffix(line, "\n"), "\r") })
+}
+
+func everyLine(hunks []hunk, is func(line string) bool) bool {
+	return !slices.ContainsFunc(hunks, func(h hunk) bool {
+		return slices.ContainsFunc(h.body, func(l hunkLine) bool { return !is(l.text) })
+	})
 }
 
 // patchTarget is a file to which hunks are being applied.
@@ -92,8 +87,8 @@ func (t *patchTarget) apply(h *hunk) error {
 			text = t.lines[t.at]
 			t.at++
 		default:
-			if t.crlf && strings.HasSuffix(text, "\n") {
-				text = strings.TrimSuffix(text, "\n") + "\r\n"
+			if t.crlf {
+				text = toCRLF(text)
 			}
 		}
 		if err := t.writeLine(text); err != nil {

@@ -146,7 +146,7 @@ func (r *readTool) run(ctx context.Context, call registry.Call, p *readCall) (re
 			"%q is binary (%s, %s) and cannot be read as text; use run_shell_command with a program for its format",
 			p.FilePath, textfile.Type(head), tool.Size(info.Size()))), nil
 	}
-	lines := newExcerpt(p.Offset.OrDefault(1), p.Limit.OrDefault(readDefaultLines), enc)
+	lines := &excerpt{first: p.Offset.OrDefault(1), limit: p.Limit.OrDefault(readDefaultLines), encoding: enc}
 	shown, note, unchanged, err := readable(rel, enc, in)
 	if err == nil {
 		lines.form = note

@@ -12,7 +12,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/toolreg/toolreg/internal/builtin/textfile"
 	"github.com/toolreg/toolreg/internal/builtin/tooltest"
 	"github.com/toolreg/toolreg/internal/registry"
 )
@@ -197,7 +196,7 @@ func TestReadFileLineNumbers(t *testing.T) {
 		for _, ending := range []string{"\n", ""} {
 			opts, _ := place(t, map[string]string{"f": text.String() + "last" + ending})
 			for _, at := range []int{1, 2, n / 2, n - 1, n, n + 1} {
-				x := newExcerpt(max(at, 1), 1, textfile.UTF8)
+				x := &excerpt{first: max(at, 1), limit: 1}
 				if err := x.read(t.Context(), bufio.NewReaderSize(strings.NewReader(text.String()+"last"+ending), readBuffer)); err != nil {
 					t.Fatal(err)
 				}

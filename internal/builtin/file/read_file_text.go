@@ -54,10 +54,6 @@ type excerpt struct {
 	native  bool              // a line is valid UTF-8 with non-ASCII characters
 }
 
-func newExcerpt(first, limit int, e textfile.Encoding) *excerpt {
-	return &excerpt{first: first, limit: limit, encoding: e}
-}
-
 func (x *excerpt) read(ctx context.Context, in *bufio.Reader) error {
 	passed, err := x.skip(ctx, in)
 	for err == nil {

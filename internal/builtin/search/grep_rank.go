@@ -1,6 +1,7 @@
 package search
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -36,10 +37,7 @@ type position struct {
 }
 
 func (p *position) compare(q *position) int {
-	if c := q.changed.Compare(p.changed); c != 0 {
-		return c
-	}
-	return strings.Compare(p.path, q.path)
+	return cmp.Or(q.changed.Compare(p.changed), strings.Compare(p.path, q.path))
 }
 
 // ranked is a file with matches.

@@ -36,36 +36,26 @@ const (
 	EUCKR
 )
 
-// String returns the encoding's name for messages.
-func (e Encoding) String() string {
-	switch e {
-	case UTF16LE:
-		return "UTF-16 (little endian)"
-	case UTF16BE:
-		return "UTF-16 (big endian)"
-	case Plain16LE:
-		return "UTF-16 (little endian, without a byte order mark)"
-	case Plain16BE:
-		return "UTF-16 (big endian, without a byte order mark)"
-	case Windows1252:
-		return "Windows-1252"
-	case Unknown:
-		return "an unknown encoding as if it were Windows-1252, which is probably wrong; iconv can convert the file"
-	case ISO2022JP:
-		return "ISO-2022-JP"
-	case ShiftJIS:
-		return "Shift_JIS"
-	case EUCJP:
-		return "EUC-JP"
-	case GB18030:
-		return "GB18030"
-	case Big5:
-		return "Big5"
-	case EUCKR:
-		return "EUC-KR"
-	}
-	return "UTF-8"
+// encodingNames are the names of the encodings for messages.
+var encodingNames = [...]string{
+	UTF8:        "UTF-8",
+	UTF8WithBOM: "UTF-8",
+	UTF16LE:     "UTF-16 (little endian)",
+	UTF16BE:     "UTF-16 (big endian)",
+	Plain16LE:   "UTF-16 (little endian, without a byte order mark)",
+	Plain16BE:   "UTF-16 (big endian, without a byte order mark)",
+	Windows1252: "Windows-1252",
+	Unknown:     "an unknown encoding as if it were Windows-1252, which is probably wrong; iconv can convert the file",
+	ISO2022JP:   "ISO-2022-JP",
+	ShiftJIS:    "Shift_JIS",
+	EUCJP:       "EUC-JP",
+	GB18030:     "GB18030",
+	Big5:        "Big5",
+	EUCKR:       "EUC-KR",
 }
+
+// String returns the encoding's name for messages.
+func (e Encoding) String() string { return encodingNames[e] }
 
 // Converted reports whether text in the encoding is converted as a whole, by
 // [Encoding.Reader].

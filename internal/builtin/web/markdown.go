@@ -3,7 +3,6 @@ package web
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/url"
 	"strconv"
 	"strings"
@@ -15,6 +14,8 @@ import (
 	"github.com/JohannesKaufmann/html-to-markdown/v2/plugin/table"
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
+
+	"github.com/toolreg/toolreg/internal/memory"
 )
 
 // maxSpanned limits the number of cells that colspan and rowspan may add to a
@@ -26,36 +27,28 @@ var errConversion = errors.New("cannot be converted to Markdown; use format text
 
 // markdown converts HTML to Markdown with absolute links. It returns when ctx
 // is canceled, but the converter cannot be stopped and keeps running. A page
-// that is too large or too deeply nested for the converter is converted to
-// plain text.
+// that is too large or too deeply nested for the converter, or at which it fails,
+// is converted to plain text.
 func markdown(ctx context.Context, source string, at *url.URL) (string, error) {
 	if strings.Count(source, "<") > maxMarkup {
 		return htmlText(source), nil
 	}
-	type outcome struct {
-		text string
-		err  error
-	}
-	done := make(chan outcome, 1)
-	go func() {
-		var o outcome
+	text, canceled := memory.Await(ctx, func() (text string) {
 		defer func() {
-			if p := recover(); p != nil {
-				o = outcome{err: fmt.Errorf("%w: %v", errConversion, p)}
+			if recover() != nil {
+				text = htmlText(source)
 			}
-			done <- o
 		}()
-		o.text, o.err = convert(source, at)
-	}()
-	select {
-	case o := <-done:
-		if o.err != nil {
-			return htmlText(source), nil
+		text, err := convert(source, at)
+		if err != nil {
+			return htmlText(source)
 		}
-		return o.text, nil
-	case <-ctx.Done():
+		return text
+	})
+	if canceled != nil {
 		return "", errConversion
 	}
+	return text, nil
 }
 
 func convert(source string, at *url.URL) (string, error) {

@@ -26,7 +26,7 @@ func tokenText(source string) string {
 	t := &plainText{}
 	z := html.NewTokenizer(strings.NewReader(source))
 	for {
-		switch z.Next() {
+		switch kind := z.Next(); kind {
 		case html.ErrorToken:
 			return strings.TrimSpace(t.out.String())
 		case html.TextToken:
@@ -36,12 +36,9 @@ func tokenText(source string) string {
 			}
 			t.raised = false
 			t.text(text)
-		case html.StartTagToken:
-			t.openTag(z)
-		case html.SelfClosingTagToken:
-			t.openEmptyTag(z)
-		case html.EndTagToken:
-			t.closeTag(z)
+		case html.StartTagToken, html.SelfClosingTagToken, html.EndTagToken:
+			name, _ := z.TagName()
+			t.tag(kind, atom.Lookup(name))
 		}
 	}
 }
@@ -65,55 +62,33 @@ type plainText struct {
 	raised   bool      // the next text is the start of a sup element
 }
 
-func (t *plainText) openTag(z *html.Tokenizer) {
-	name, _ := z.TagName()
-	tag := atom.Lookup(name)
-	t.raised = tag == atom.Sup
+// tag handles a tag. HTML ignores the slash of one such as <br/>, except that an SVG image can
+// end there.
+func (t *plainText) tag(kind html.TokenType, tag atom.Atom) {
+	opens, closes := kind == html.StartTagToken, kind == html.EndTagToken
 	switch {
 	case t.hidden != 0:
-		if tag == t.hidden {
+		if tag == t.hidden && opens {
 			t.depth++
-		}
-		return
-	case isHidden(tag):
-		t.hidden, t.depth = tag, 1
-		return
-	case tag == atom.Pre:
-		t.verbatim++
-	}
-	t.space(tag)
-	if tag == atom.Li {
-		t.text("- ")
-	}
-}
-
-// openEmptyTag handles a tag such as <br/>. HTML ignores the slash, except that an
-// SVG image can end there.
-func (t *plainText) openEmptyTag(z *html.Tokenizer) {
-	name, _ := z.TagName()
-	tag := atom.Lookup(name)
-	if t.hidden == 0 && isHidden(tag) && tag != atom.Svg {
-		t.hidden, t.depth = tag, 1
-		return
-	}
-	t.space(tag)
-}
-
-func (t *plainText) closeTag(z *html.Tokenizer) {
-	name, _ := z.TagName()
-	tag := atom.Lookup(name)
-	switch {
-	case t.hidden != 0:
-		if tag == t.hidden {
+		} else if tag == t.hidden && closes {
 			if t.depth--; t.depth == 0 {
 				t.hidden = 0
 			}
 		}
 		return
-	case tag == atom.Pre && t.verbatim > 0:
-		t.verbatim--
+	case isHidden(tag) && !closes && (opens || tag != atom.Svg):
+		t.hidden, t.depth = tag, 1
+		return
+	case tag == atom.Pre && opens:
+		t.verbatim++
+	case tag == atom.Pre && closes:
+		t.verbatim = max(t.verbatim-1, 0)
 	}
+	t.raised = opens && tag == atom.Sup
 	t.space(tag)
+	if opens && tag == atom.Li {
+		t.text("- ")
+	}
 }
 
 // space records the white space around an element.

@@ -157,26 +157,6 @@ type FetchOptions = web.Options
 // FetchHeader is one header of a request of web_fetch.
 type FetchHeader = web.Header
 
-// Guarded reports whether changing a path, relative to the workspace, requires
-// confirmation even if all changes are allowed; see [workspace.Guarded].
-func Guarded(rel string) bool { return workspace.Guarded(rel) }
-
-// NewHidden reports whether writing a path, relative to dir, creates a file or folder
-// with a name that begins with a dot; see [workspace.NewHidden].
-func NewHidden(dir, rel string) bool { return workspace.NewHidden(dir, rel) }
-
-// StartsPrograms reports whether changing a path of a workspace that holds the home folder could make
-// programs run commands; see [workspace.StartsPrograms].
-func StartsPrograms(rel string) bool { return workspace.StartsPrograms(rel) }
-
-// Shell returns the shell that run_shell_command uses in the given environment;
-// see [shell.Name].
-func Shell(env []string) string { return shell.Name(env) }
-
-// Keep supervises a background command. It runs in a separate process; see
-// [shell.Keep].
-func Keep(ctx context.Context, args []string) error { return shell.Keep(ctx, args) }
-
 // The presets that contain only some of the built-in tools.
 const (
 	presetReadOnly = "read-only"

@@ -16,6 +16,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/agents"
 	"github.com/toolreg/toolreg/internal/builtin"
+	"github.com/toolreg/toolreg/internal/builtin/shell"
 	"github.com/toolreg/toolreg/internal/cli/complete"
 	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/engine/sources"
@@ -258,7 +259,7 @@ func InternalCommands() []Command {
 	return []Command{
 		// It manages a background command of run_shell_command.
 		internal(KeepCommand, func(_ *Env, cmd *cobra.Command, argv []string) error {
-			if err := builtin.Keep(cmd.Context(), argv); err != nil {
+			if err := shell.Keep(cmd.Context(), argv); err != nil {
 				return &UsageError{Err: err, Hint: "run_shell_command with background: true starts it"}
 			}
 			return nil

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/toolreg/toolreg/internal/builtin"
+	"github.com/toolreg/toolreg/internal/builtin/workspace"
 	"github.com/toolreg/toolreg/internal/engine/programs"
 	"github.com/toolreg/toolreg/internal/engine/rules"
 	"github.com/toolreg/toolreg/internal/expand"
@@ -72,11 +73,11 @@ func (s *policies) policy(reg *registry.Registry) (*policy.Policy, error) {
 		Rules: s.rules.All, Core: s.rules.Core, Callers: &policy.Callers{}, Mode: mode, ModeOrigin: origin, Defaults: defaults,
 		Banned: set.ShellBanned.Sourced(), AskCatastrophic: set.ShellCatastrophic == "ask", Shell: s.programs.Shell(),
 		Canonical: builtin.Canonical(),
-		Guarded:   func(path string) bool { return builtin.Guarded(path) || s.unasked.get(s.programs).has(path) },
+		Guarded:   func(path string) bool { return workspace.Guarded(path) || s.unasked.get(s.programs).has(path) },
 		NewHidden: func(path string) bool {
 			rel, err := filepath.Rel(home, path)
-			return builtin.NewHidden(set.Workspace, path) ||
-				hasHome && err == nil && filepath.IsLocal(rel) && builtin.StartsPrograms(rel)
+			return workspace.NewHidden(set.Workspace, path) ||
+				hasHome && err == nil && filepath.IsLocal(rel) && workspace.StartsPrograms(rel)
 		},
 		Credentials: s.credentials, Workspace: set.Workspace, Root: set.ProjectRoot, TrustOrigins: trusted,
 		ShellHome: homeOf(s.programs.ToolEnv()), Means: s.programs.Confiner.Means, Approvals: approvals,

@@ -71,7 +71,7 @@ type Deps struct {
 	// log.
 	Outcome func(context.Context, error) (code string, exit int)
 	// Keeper is the command that manages background commands of tools; it
-	// receives the arguments of builtin.Keep. Without it there are no background
+	// receives the arguments of shell.Keep. Without it there are no background
 	// commands.
 	Keeper []string
 	// ServerKeeper is the command that runs KeepServer. Without it no server is kept.

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/toolreg/toolreg/internal/audit"
-	"github.com/toolreg/toolreg/internal/builtin"
+	"github.com/toolreg/toolreg/internal/builtin/shell"
 	"github.com/toolreg/toolreg/internal/confine"
 	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/engine/record"
@@ -92,8 +92,7 @@ func (x *examination) programs(ctx context.Context, s *settings.Settings) {
 			"the setting env: %s", err)
 	}
 	x.path(env)
-	shell := builtin.Shell(env)
-	if path, err := (process.Spec{Argv: []string{shell}, Env: env}).Program(); err != nil {
+	if path, err := (process.Spec{Argv: []string{shell.Name(env)}, Env: env}).Program(); err != nil {
 		x.addFinding(stateError, "shell", "install bash, or add its folder to PATH",
 			"run_shell_command finds no shell: %s", err)
 	} else {

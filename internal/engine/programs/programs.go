@@ -14,7 +14,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/toolreg/toolreg/internal/builtin"
+	"github.com/toolreg/toolreg/internal/builtin/shell"
 	"github.com/toolreg/toolreg/internal/confine"
 	"github.com/toolreg/toolreg/internal/expand"
 	"github.com/toolreg/toolreg/internal/hooks"
@@ -66,7 +66,7 @@ func New(ctx context.Context, given Set, still bool, seen func(value string)) *S
 		p.Expander = p.Expander.WithoutCommands()
 	}
 	p.Expander.Seen = seen
-	p.Shell = sync.OnceValue(func() string { return builtin.Shell(p.Env) })
+	p.Shell = sync.OnceValue(func() string { return shell.Name(p.Env) })
 	p.Env, p.EnvErr = values.ToolEnviron(ctx, p.Settings, p.Expander, p.Environ)
 	p.own = p.Env
 	if own := p.Settings.For(settings.ScopeUser); own != p.Settings {

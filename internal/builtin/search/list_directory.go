@@ -218,15 +218,15 @@ func (t *tree) grow(w *workspace.Dir, s *listing, b *branch) {
 	if tool.OrTrue(s.Respect) {
 		b.rules = b.rules.Enter(open, b.path, found)
 	}
-	found = slices.DeleteFunc(found, func(e workspace.DirEntry) bool { return t.leftOut(s, b, e) })
-	slices.SortStableFunc(found, func(x, y workspace.DirEntry) int {
+	found = slices.DeleteFunc(found, func(e fs.DirEntry) bool { return t.leftOut(s, b, e) })
+	slices.SortStableFunc(found, func(x, y fs.DirEntry) int {
 		if x.IsDir() != y.IsDir() {
 			if x.IsDir() {
 				return -1
 			}
 			return 1
 		}
-		return cmp.Or(cmp.Compare(strings.ToLower(x.Name), strings.ToLower(y.Name)), cmp.Compare(x.Name, y.Name))
+		return cmp.Or(cmp.Compare(strings.ToLower(x.Name()), strings.ToLower(y.Name())), cmp.Compare(x.Name(), y.Name()))
 	})
 	for i, e := range found {
 		if t.listed >= listLimit {
@@ -236,14 +236,14 @@ func (t *tree) grow(w *workspace.Dir, s *listing, b *branch) {
 		}
 		t.listed++
 		b.children = append(b.children, &branch{
-			path: workspace.Join(b.path, e.Name), label: e.Name, isDir: e.IsDir(), rules: b.rules,
-			problem: t.kindNote(workspace.Join(b.path, e.Name), e),
+			path: workspace.Join(b.path, e.Name()), label: e.Name(), isDir: e.IsDir(), rules: b.rules,
+			problem: t.kindNote(workspace.Join(b.path, e.Name()), e),
 		})
 	}
 }
 
-func (t *tree) leftOut(s *listing, b *branch, e workspace.DirEntry) bool {
-	path := workspace.Join(b.path, e.Name)
+func (t *tree) leftOut(s *listing, b *branch, e fs.DirEntry) bool {
+	path := workspace.Join(b.path, e.Name())
 	if b.rules.Ignored(path, e.IsDir()) {
 		t.ignored++
 		return true
@@ -256,8 +256,8 @@ func (t *tree) leftOut(s *listing, b *branch, e workspace.DirEntry) bool {
 }
 
 // kindNote describes an entry that is neither file nor folder.
-func (t *tree) kindNote(path string, e workspace.DirEntry) string {
-	switch kind := e.Kind; {
+func (t *tree) kindNote(path string, e fs.DirEntry) string {
+	switch kind := e.Type(); {
 	case kind&fs.ModeSymlink != 0:
 		target, err := t.top.Readlink(path)
 		if err != nil {

@@ -3,6 +3,7 @@ package workspace
 import (
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"time"
 
@@ -105,14 +106,7 @@ func (d *Folder) Close() error { return d.file.Close() }
 
 // Entries returns the entries of the folder in no particular order. If it
 // returns an error, it also returns the entries read so far.
-func (d *Folder) Entries() ([]DirEntry, error) {
-	found, err := d.file.ReadDir(-1)
-	out := make([]DirEntry, len(found))
-	for i, e := range found {
-		out[i] = DirEntry{Name: e.Name(), Kind: e.Type()}
-	}
-	return out, err
-}
+func (d *Folder) Entries() ([]fs.DirEntry, error) { return d.file.ReadDir(-1) }
 
 // File is a regular file that is open for reading. An [os.File] would check
 // whether the file can be polled, which makes grep a fifth slower.

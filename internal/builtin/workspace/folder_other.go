@@ -3,6 +3,7 @@
 package workspace
 
 import (
+	"io/fs"
 	"os"
 	"time"
 
@@ -53,18 +54,13 @@ func (d *Folder) Close() error { return d.root.Close() }
 
 // Entries returns the entries of the folder in no particular order. If it
 // returns an error, it also returns the entries read so far.
-func (d *Folder) Entries() ([]DirEntry, error) {
+func (d *Folder) Entries() ([]fs.DirEntry, error) {
 	f, err := d.root.Open(".")
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	entries, err := f.ReadDir(-1)
-	out := make([]DirEntry, len(entries))
-	for i, e := range entries {
-		out[i] = DirEntry{Name: e.Name(), Kind: e.Type()}
-	}
-	return out, err
+	return f.ReadDir(-1)
 }
 
 // File is a regular file that is open for reading.

@@ -99,7 +99,7 @@ func TestOpenFileReads(t *testing.T) {
 	entries, err := sub.Entries()
 	names := []string{}
 	for _, e := range entries {
-		names = append(names, e.Name)
+		names = append(names, e.Name())
 	}
 	if slices.Sort(names); err != nil || !slices.Equal(names, []string{"empty", "file"}) {
 		t.Errorf("%q, %v", names, err)
@@ -130,10 +130,10 @@ func TestOpenDirReadsManyEntries(t *testing.T) {
 	defer top.Close()
 	entries, err := top.Entries()
 	for _, e := range entries {
-		if !want[e.Name] || e.Kind != 0 {
-			t.Errorf("%q of kind %v", e.Name, e.Kind)
+		if !want[e.Name()] || e.Type() != 0 {
+			t.Errorf("%q of kind %v", e.Name(), e.Type())
 		}
-		delete(want, e.Name)
+		delete(want, e.Name())
 	}
 	if len(want) > 0 || err != nil {
 		t.Errorf("%d are missing, %v", len(want), err)

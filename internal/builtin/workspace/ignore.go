@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -163,11 +164,11 @@ func parseIgnoreLine(line string) (r ignoreRule, ok bool) {
 
 // Enter returns the rules for a folder: those of its parent and its own. names
 // are the folder's entries. path is relative to the workspace, which is "".
-func (g *IgnoreRules) Enter(dir *Folder, path string, names []DirEntry) *IgnoreRules {
+func (g *IgnoreRules) Enter(dir *Folder, path string, names []fs.DirEntry) *IgnoreRules {
 	present := 0 // a bit for each of ignoreNames
 	for _, e := range names {
-		if e.Name[0] == '.' && e.Kind == 0 { // most names have no dot
-			if i := slices.Index(ignoreNames, e.Name); i >= 0 {
+		if e.Name()[0] == '.' && e.Type() == 0 { // most names have no dot
+			if i := slices.Index(ignoreNames, e.Name()); i >= 0 {
 				present |= 1 << i
 			}
 		}

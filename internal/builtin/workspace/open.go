@@ -181,12 +181,3 @@ func (w *Dir) ReadFile(rel string, limit int64) ([]byte, fs.FileInfo, error) {
 	}
 	return data, info, nil
 }
-
-// DirEntry is an entry of a folder.
-type DirEntry struct {
-	Name string
-	Kind fs.FileMode // type bits
-}
-
-// IsDir reports whether the entry is a folder.
-func (e *DirEntry) IsDir() bool { return e.Kind.IsDir() }

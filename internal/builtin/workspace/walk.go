@@ -151,7 +151,7 @@ func (w *walker) readFolder(worker int, f *folder) {
 	var files []Entry
 	s := Entry{Dir: f.dir} // shared: one per entry would be most of the garbage of a walk
 	for _, e := range entries {
-		s.Name, s.Kind = e.Name, e.Kind
+		s.Name, s.Kind = e.Name(), e.Type()
 		isDir := e.IsDir()
 		if !isDir && s.Kind != 0 && s.Kind != fs.ModeSymlink && !w.Special {
 			continue

@@ -1,6 +1,7 @@
 package file
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -201,10 +202,7 @@ func (p *patchPlan) patch(name, text string, fp *filePatch) (string, error) {
 // setMode sets or clears the execute permission for all users with read
 // permission. A new file that is not executable gets the default mode.
 func (f *patched) setMode(mode fs.FileMode) {
-	base := f.before.mode
-	if f.mode != 0 {
-		base = f.mode
-	}
+	base := cmp.Or(f.mode, f.before.mode)
 	switch {
 	case mode == 0o755 && base == 0:
 		f.mode = mode

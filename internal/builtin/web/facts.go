@@ -35,13 +35,9 @@ const (
 	minArticle   = 40      // bytes of data that may be content
 )
 
-// readFacts reads the facts of a page. It returns none for a page with too many tags.
-func readFacts(source string, at *url.URL) (f facts) {
-	if strings.Count(source, "<") > maxMarkup {
-		return f
-	}
-	doc, err := html.Parse(strings.NewReader(source))
-	if err != nil {
+// readFacts reads the facts of a page. There are none without a tree.
+func readFacts(source string, doc *html.Node, at *url.URL) (f facts) {
+	if doc == nil {
 		return f
 	}
 	base := baseOf(doc, at)

@@ -25,12 +25,12 @@ const maxSpanned = 10_000
 // errConversion reports that a page could not be converted to Markdown.
 var errConversion = errors.New("cannot be converted to Markdown; use format text or raw")
 
-// markdown converts HTML to Markdown with absolute links. It returns when ctx
+// markdown converts HTML with its tree to Markdown with absolute links. It returns when ctx
 // is canceled, but the converter cannot be stopped and keeps running. A page
 // that is too large or too deeply nested for the converter, or at which it fails,
 // is converted to plain text.
-func markdown(ctx context.Context, source string, at *url.URL) (string, error) {
-	if strings.Count(source, "<") > maxMarkup {
+func markdown(ctx context.Context, source string, doc *html.Node, at *url.URL) (string, error) {
+	if doc == nil {
 		return htmlText(source), nil
 	}
 	text, canceled := memory.Await(ctx, func() (text string) {
@@ -39,7 +39,7 @@ func markdown(ctx context.Context, source string, at *url.URL) (string, error) {
 				text = htmlText(source)
 			}
 		}()
-		text, err := convert(source, at)
+		text, err := convert(doc, at)
 		if err != nil {
 			return htmlText(source)
 		}
@@ -51,11 +51,8 @@ func markdown(ctx context.Context, source string, at *url.URL) (string, error) {
 	return text, nil
 }
 
-func convert(source string, at *url.URL) (string, error) {
-	doc, err := cleared(source)
-	if err != nil {
-		return "", err
-	}
+func convert(doc *html.Node, at *url.URL) (string, error) {
+	clearPage(doc)
 	t := tidier{base: baseOf(doc, at)}
 	for n := range doc.Descendants() {
 		t.tidy(n)

@@ -135,13 +135,21 @@ func inside(n *html.Node, tag atom.Atom) bool {
 // The brackets of a box, which the converter would escape.
 const boxOpen, boxClose = "\ue000", "\ue001"
 
-// cleared parses a page without what is not shown, with code taken out of tables that only hold the
-// numbers of its lines beside it, and with the boxes of task lists as text.
-func cleared(source string) (*html.Node, error) {
+// parse returns the tree of a page; nil if it has too many tags.
+func parse(source string) *html.Node {
+	if strings.Count(source, "<") > maxMarkup {
+		return nil
+	}
 	doc, err := html.Parse(strings.NewReader(source))
 	if err != nil {
-		return nil, err
+		return nil
 	}
+	return doc
+}
+
+// clearPage removes what is not shown from a page, takes code out of tables that only hold the
+// numbers of its lines beside it, and writes the boxes of task lists as text.
+func clearPage(doc *html.Node) {
 	var unseen, tables []*html.Node
 	numbered := map[*html.Node]bool{} // rows with the number of a line
 	for n := range doc.Descendants() {
@@ -186,7 +194,6 @@ func cleared(source string) (*html.Node, error) {
 			n.Parent.RemoveChild(n)
 		}
 	}
-	return doc, nil
 }
 
 // boxed returns the text of a cleared page with its boxes.

@@ -34,7 +34,7 @@ func TestNotesOnPages(t *testing.T) {
 		"<script>plain()</script>" + long:                                                                 "",
 		strings.Repeat("<b>", maxMarkup+1) + "<title>t</title>":                                           "",
 	} {
-		f := readFacts(page, &url.URL{Scheme: "https", Host: "example.com"})
+		f := readFacts(page, parse(page), &url.URL{Scheme: "https", Host: "example.com"})
 		if got := f.notes(htmlText(page)); got != want {
 			t.Errorf("%.80s: %q, want %q", page, got, want)
 		}
@@ -44,7 +44,7 @@ func TestNotesOnPages(t *testing.T) {
 func TestDataOfPages(t *testing.T) {
 	const page = `<div id=__next></div><script id=__NEXT_DATA__ type=application/json>{"a":[1]}</script>`
 	at := &url.URL{Scheme: "https", Host: "example.com"}
-	f := readFacts(page, at)
+	f := readFacts(page, parse(page), at)
 	if got, want := f.withData(""), "```json\n{\n  \"a\": [\n    1\n  ]\n}\n```"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
@@ -52,7 +52,7 @@ func TestDataOfPages(t *testing.T) {
 	if got := f.withData(long); got != long {
 		t.Errorf("data is added to a page with content: %q", got)
 	}
-	f = readFacts("<input type=password>"+page, at)
+	f = readFacts("<input type=password>"+page, parse("<input type=password>"+page), at)
 	if got := f.withData(""); got != "" {
 		t.Errorf("the data of a login page is shown: %q", got)
 	}
@@ -77,7 +77,7 @@ func TestMarkdownOfCodeAndLists(t *testing.T) {
 		"<button>Send</button> a":                      "Send a",
 		"<table><tr><th>a<tr><td><pre>x</pre></table>": "| a |\n|---|\n| ```<br />x<br />``` |",
 	} {
-		got, err := convert(page, at)
+		got, err := convert(parse(page), at)
 		if diff := cmp.Diff(want, got); diff != "" || err != nil {
 			t.Errorf("%s (-want +got):\n%s%v", page, diff, err)
 		}
@@ -105,7 +105,7 @@ func TestHiddenText(t *testing.T) {
 		if got := htmlText(page); strings.Contains(got, "unseen") || !strings.Contains(got, "also") {
 			t.Errorf("%s: as text: %q", attribute, got)
 		}
-		if got, err := convert(page, at); strings.Contains(got, "un") || !strings.Contains(got, "also") || err != nil {
+		if got, err := convert(parse(page), at); strings.Contains(got, "un") || !strings.Contains(got, "also") || err != nil {
 			t.Errorf("%s: as Markdown: %q, %v", attribute, got, err)
 		}
 	}

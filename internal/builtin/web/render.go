@@ -37,12 +37,13 @@ func render(ctx context.Context, p *webPage, format string) (*renderedPage, erro
 		if format == "raw" {
 			return &renderedPage{text: text, mime: kind}, nil
 		}
-		facts := readFacts(text, p.url)
+		doc := parse(text)
+		facts := readFacts(text, doc, p.url)
 		var err error
 		if format == "text" {
 			text = htmlText(text)
 		} else {
-			text, err = markdown(ctx, text, p.url)
+			text, err = markdown(ctx, text, doc, p.url)
 		}
 		return &renderedPage{text: facts.withData(text), mime: kind, facts: facts, notes: facts.notes(text)}, err
 	case isMedia(kind) || format == "raw" && !isText(kind, params, p):

@@ -12,9 +12,9 @@ import (
 // lines, spaces collapsed outside pre. It processes tokens rather than a tree,
 // so nesting may be arbitrarily deep; what attributes hide is left out of pages that are not.
 func htmlText(source string) string {
-	if strings.Count(source, "<") <= maxMarkup {
+	if doc := parse(source); doc != nil {
 		var b strings.Builder
-		if doc, err := cleared(source); err == nil && html.Render(&b, doc) == nil {
+		if clearPage(doc); html.Render(&b, doc) == nil {
 			source = b.String()
 		}
 	}

@@ -39,14 +39,10 @@ func (w *Dir) enter(rel string, create bool) (*os.Root, error) {
 	return at, text.Cause(err)
 }
 
-// Enter opens the folder at rel, which [Dir.Param] returned. The caller closes
-// it.
-func (w *Dir) Enter(rel string) (*os.Root, error) { return w.enter(rel, false) }
-
 // OpenStart opens the folder in which a program is to start. The program starts
 // there even if the path is replaced later.
 func (w *Dir) OpenStart(rel string) (*os.File, error) {
-	folder, err := w.Enter(rel)
+	folder, err := w.enter(rel, false)
 	if err != nil {
 		return nil, err
 	}

@@ -93,7 +93,7 @@ func (w *Dir) Walk(ctx context.Context, opts WalkOptions) (*LeftOut, error) {
 
 // OpenFolder opens the folder at rel, which [Dir.Param] returned or a search found.
 func (w *Dir) OpenFolder(rel string) (*Folder, error) {
-	entered, err := w.Enter(rel)
+	entered, err := w.enter(rel, false)
 	if err != nil {
 		return nil, err
 	}

@@ -33,7 +33,7 @@ func TestReadFileText(t *testing.T) {
 	opts, dir := place(t, map[string]string{
 		"five": numbered(5), "many": numbered(2500), "crlf": "a\r\nb\r\n", "open": "a\nb", "empty": "", "only-bom": "\xef\xbb\xbf", "only-bom16": "\xff\xfe", "break": "\n",
 		"damaged": "ünd\n\xff\n", "cjk": "x" + strings.Repeat("日", 100_000) + "\né\n",
-		"bom": "\xef\xbb\xbfa\n", "latin": "caf\xe9\n", "le": "\xff\xfea\x00\xe9\x00\n\x00", "be": "\xfe\xff\x00a\x00\xe9\x00\n",
+		"bom": "\xef\xbb\xbfa\n", "latin": "caf\xe9\n", "undefined": "caf\xe9 \x81\n", "le": "\xff\xfea\x00\xe9\x00\n\x00", "be": "\xfe\xff\x00a\x00\xe9\x00\n",
 		"wide": long + "\n" + long + "x\nlast\n", "astral": strings.Repeat("😀", 3000),
 		"late": strings.Repeat("a\n", 5000) + "caf\xe9\n", "escape": "\x1b[31mred\x1b[0m\n", "nb.ipynb": `{"cells": []}`,
 		"mixed": "é\n" + strings.Repeat("a\n", 4000) + "\xff\n", "BM": "BM is no bitmap\n", "x.png": "text after all\n",
@@ -59,6 +59,7 @@ func TestReadFileText(t *testing.T) {
 		{`{"file_path":"damaged"}`, "[it contains bytes that are not UTF-8]\nünd\nÿ\n"},
 		{`{"file_path":"cjk"}`, "[1 line cut at 2000 characters; grep shows the part around a match, and run_shell_command the rest: sed -n 1p FILE | cut -b 5999-]\nx" + strings.Repeat("日", 1999) + "... [truncated]\né\n"},
 		{`{"file_path":"latin"}`, "[decoded from Windows-1252]\ncafé\n"},
+		{`{"file_path":"undefined"}`, "[decoded from Windows-1252]\ncafé \u0081\n"}, // as edit takes it
 		{`{"file_path":"le"}`, "[decoded from UTF-16 (little endian)]\naé\n"},
 		{`{"file_path":"be"}`, "[decoded from UTF-16 (big endian)]\naé\n"},
 		{`{"file_path":"wide"}`, "[1 line cut at 2000 characters; grep shows the part around a match, and run_shell_command the rest: sed -n 2p FILE | cut -b 4001-]\n" + long + "\n" + long + "... [truncated]\nlast\n"},

@@ -11,8 +11,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"golang.org/x/text/encoding/charmap"
-
 	"github.com/toolreg/toolreg/internal/builtin/textfile"
 	"github.com/toolreg/toolreg/internal/builtin/tool"
 	"github.com/toolreg/toolreg/internal/registry"
@@ -179,9 +177,7 @@ func (x *excerpt) decode(line []byte) string {
 		return text
 	case textfile.Windows1252, textfile.Unknown:
 		x.found = x.encoding
-		if text, err := charmap.Windows1252.NewDecoder().Bytes(line); err == nil {
-			return string(text)
-		}
+		return textfile.FromWindows1252(line)
 	}
 	return text.Valid(line)
 }

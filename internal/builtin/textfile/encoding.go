@@ -124,7 +124,7 @@ func decodeBytes(data []byte) (string, Encoding, error) {
 	if e.table() != nil {
 		return decodeTable(data, e)
 	}
-	return decodeWindows1252(data), e, nil
+	return FromWindows1252(data), e, nil
 }
 
 func decodeTable(data []byte, e Encoding) (string, Encoding, error) {
@@ -157,9 +157,9 @@ func BeyondASCII(text string) bool {
 	return utf8.ValidString(text) && utf8.RuneCountInString(text) < len(text)
 }
 
-// decodeWindows1252 maps the five undefined bytes to the code points with the
+// FromWindows1252 decodes a text. It maps the five undefined bytes to the code points with the
 // same numbers, as browsers do, so that they can be written back.
-func decodeWindows1252(data []byte) string {
+func FromWindows1252(data []byte) string {
 	var b strings.Builder
 	for _, c := range data {
 		r := charmap.Windows1252.DecodeByte(c)
@@ -266,5 +266,5 @@ func Line(line []byte) (string, Encoding) {
 			return string(text), e
 		}
 	}
-	return decodeWindows1252(line), e
+	return FromWindows1252(line), e
 }

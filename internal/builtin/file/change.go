@@ -142,6 +142,9 @@ func (c *fileChange) result(done string) registry.Result {
 // explainWrite returns why a file could not be changed and what to do next.
 // name is the path as the caller wrote it.
 func explainWrite(name string, err error) string {
+	if m, ok := errors.AsType[mismatchError](err); ok {
+		return m.Error()
+	}
 	switch {
 	case errors.Is(err, workspace.ErrIsDir):
 		return fmt.Sprintf("%s is a directory; give the path of a file", text.Quote(name))
@@ -213,14 +216,6 @@ func failed(text string, err error) registry.Result {
 	return tool.Failed(text)
 }
 
-// explain returns why the file with the given name cannot be changed.
-func explain(name string, err error) string {
-	if m, ok := errors.AsType[mismatchError](err); ok {
-		return m.Error()
-	}
-	return explainWrite(name, err)
-}
-
 // changes makes a tool's changes to single files. Each change is computed twice,
 // for the preview and for the call; err is the error of that computation.
 type changes struct {
@@ -232,7 +227,7 @@ type changes struct {
 // of the file.
 func (x *changes) preview(call registry.Call, name string, c *fileChange, err error) (registry.Preview, error) {
 	if err != nil {
-		return registry.Preview{}, &registry.FailedError{Result: failed(explain(name, err), err)}
+		return registry.Preview{}, &registry.FailedError{Result: failed(explainWrite(name, err), err)}
 	}
 	x.shown.remember(call, c.sum())
 	return c.preview(), nil
@@ -242,7 +237,7 @@ func (x *changes) preview(call registry.Call, name string, c *fileChange, err er
 func (x *changes) refusal(call registry.Call, name string, c *fileChange, err error) (r registry.Result, refused bool) {
 	switch {
 	case err != nil:
-		return failed(explain(name, err), err), true
+		return failed(explainWrite(name, err), err), true
 	case x.shown.changed(call, c.sum()):
 		return tool.Failed(text.Quote(name) +
 			" was modified after the change was shown; nothing was written. Read it again and repeat the call"), true

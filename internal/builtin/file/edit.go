@@ -186,7 +186,7 @@ func (e *edit) revise(_ context.Context, call registry.Call, content string) (re
 	}
 	c, err := e.change(p)
 	if err != nil {
-		return call, registry.Invalid("edit", "", "%s", explain(p.FilePath, err))
+		return call, registry.Invalid("edit", "", "%s", explainWrite(p.FilePath, err))
 	}
 	if !utf8.ValidString(c.old) { // params are JSON, which cannot contain invalid UTF-8
 		return call, registry.Invalid("edit", "",

@@ -84,9 +84,7 @@ func (r *patchReader) hunks() (out []hunk, err error) {
 func (r *patchReader) hunk(number int) (*hunk, error) {
 	h := &hunk{number: number, line: r.at + 1}
 	header, _ := r.peek()
-	if !h.header(header) {
-		h.loose = true
-	}
+	h.loose = !h.header(header)
 	r.at++
 	start := r.at
 	if !h.loose {
@@ -208,19 +206,10 @@ func (r *patchReader) noNewline(h *hunk) error {
 // header parses "@@ -12,3 +12,4 @@ anything". ok is false if there are no such numbers, as
 // in "@@" and "@@ func main() @@".
 func (h *hunk) header(line string) (ok bool) {
-	rest, ok := strings.CutPrefix(line, "@@ -")
-	if !ok {
-		return false
-	}
-	ranges, _, ok := strings.Cut(rest, " @@")
-	if !ok {
-		return false
-	}
+	rest, isHeader := strings.CutPrefix(line, "@@ -")
+	ranges, _, ends := strings.Cut(rest, " @@")
 	from, to, ok := strings.Cut(ranges, " +")
-	if !ok {
-		return false
-	}
-	return lineRange(from, &h.oldStart, &h.oldCount) && lineRange(to, &h.newStart, &h.newCount)
+	return isHeader && ends && ok && lineRange(from, &h.oldStart, &h.oldCount) && lineRange(to, &h.newStart, &h.newCount)
 }
 
 // lineRange parses "12" or "12,3".

@@ -120,9 +120,8 @@ func (r *patchReader) extended(p *filePatch, line string, oldName, newName *stri
 			return true, nil
 		}
 	}
-	word := func(prefix string) bool {
-		rest, ok := strings.CutPrefix(line, prefix)
-		line = map[bool]string{true: rest, false: line}[ok]
+	word := func(prefix string) (ok bool) {
+		line, ok = strings.CutPrefix(line, prefix)
 		return ok
 	}
 	switch {

@@ -87,6 +87,7 @@ func ParentFeedsStdin() bool {
 type stat struct {
 	name, state   string
 	parent, group int
+	start         string // in clock ticks since boot
 }
 
 // isDead reports whether the process has exited.
@@ -102,12 +103,22 @@ func readStat(folder string) stat {
 		return stat{}
 	}
 	fields := strings.Fields(string(data[end+1:]))
-	if len(fields) < 3 {
+	if len(fields) < 20 {
 		return stat{}
 	}
 	parent, _ := strconv.Atoi(fields[1])
 	group, _ := strconv.Atoi(fields[2])
-	return stat{string(data[open+1 : end]), fields[0], parent, group}
+	return stat{string(data[open+1 : end]), fields[0], parent, group, fields[19]}
+}
+
+// Started returns when a process was started, in clock ticks since boot; "" if it has ended, even if it has
+// not been reaped yet.
+func Started(pid int) string {
+	s := statOf(pid)
+	if s.isDead() {
+		return ""
+	}
+	return s.start
 }
 
 // environOf returns the initial environment of a process; nil if it cannot be

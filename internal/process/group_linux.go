@@ -5,6 +5,7 @@ import (
 	"math"
 	"os"
 	osexec "os/exec"
+	"slices"
 	"strconv"
 	"syscall"
 
@@ -55,20 +56,18 @@ func isZombie(pid, options int) bool {
 	}
 }
 
-// allDead reports whether all members of a group are zombies.
-func allDead(group int) bool {
+// GroupIsAlive reports whether a process of the group is still running. A signal to the group would also
+// reach zombies, which in a container may never be reaped.
+func GroupIsAlive(group int) bool {
 	entries, err := os.ReadDir("/proc")
-	if err != nil {
-		return false
-	}
-	for _, e := range entries {
-		if pid, err := strconv.Atoi(e.Name()); err == nil {
-			if s := statOf(pid); s.group == group && !s.isDead() {
-				return false
-			}
+	return err != nil || slices.ContainsFunc(entries, func(e os.DirEntry) bool {
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil {
+			return false
 		}
-	}
-	return true
+		s := statOf(pid)
+		return s.group == group && !s.isDead()
+	})
 }
 
 // FolderPath returns the path by which a starting child can reach an open

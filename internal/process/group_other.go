@@ -3,6 +3,7 @@
 package process
 
 import (
+	"errors"
 	osexec "os/exec"
 	"syscall"
 
@@ -15,8 +16,8 @@ func endWithParent(*syscall.SysProcAttr) {}
 // sealDescriptors does nothing: inherited descriptors are passed on.
 func sealDescriptors() {}
 
-// allDead cannot tell on this system.
-func allDead(int) bool { return false }
+// GroupIsAlive reports whether a process of the group exists.
+func GroupIsAlive(group int) bool { return !errors.Is(unix.Kill(-group, 0), unix.ESRCH) }
 
 // awaitExit blocks until the child has exited, and reaps it. The system does
 // not reuse a pid that still identifies a group, so only signals to an empty

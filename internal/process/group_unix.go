@@ -40,7 +40,7 @@ func (group) kill(pid int)      { _ = unix.Kill(-pid, unix.SIGKILL) }
 func (group) awaitGone(pid int) {
 	for wait := 50 * time.Microsecond; wait < 100*time.Millisecond; wait *= 2 {
 		reapGroup(pid)
-		if errors.Is(unix.Kill(-pid, 0), unix.ESRCH) || wait > time.Millisecond && allDead(pid) {
+		if errors.Is(unix.Kill(-pid, 0), unix.ESRCH) || wait > time.Millisecond && !GroupIsAlive(pid) {
 			return
 		}
 		time.Sleep(wait)

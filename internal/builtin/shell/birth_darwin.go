@@ -17,6 +17,3 @@ func birthOf(pid int) (birth string, ok bool) {
 	at := info.Proc.P_starttime
 	return fmt.Sprintf("%d.%06d", at.Sec, at.Usec), true
 }
-
-// groupIsAlive reports whether a process of the group exists.
-func groupIsAlive(group int) bool { return unix.Kill(-group, 0) == nil }

@@ -17,8 +17,6 @@ func detach(context.Context, []string, string, []string, *os.File) (pid, group i
 
 func isAlive(pid, group int, birth string) bool { return false }
 
-func groupIsAlive(int) bool { return false }
-
 func endGroup(int, func(time.Duration)) error { return nil }
 
 const killGrace = 2 * time.Second

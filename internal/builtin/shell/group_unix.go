@@ -85,14 +85,14 @@ const killGrace = 2 * time.Second
 // longer exists is not an error.
 func endGroup(group int, wait func(time.Duration)) error {
 	for _, signal := range []unix.Signal{unix.SIGTERM, unix.SIGKILL} {
-		if !groupIsAlive(group) {
+		if !process.GroupIsAlive(group) {
 			return nil
 		}
 		if err := unix.Kill(-group, signal); err != nil && !errors.Is(err, unix.ESRCH) {
 			return err
 		}
 		const step = killGrace / 100
-		for waited := time.Duration(0); waited < killGrace && groupIsAlive(group); waited += step {
+		for waited := time.Duration(0); waited < killGrace && process.GroupIsAlive(group); waited += step {
 			wait(step)
 		}
 	}

@@ -118,7 +118,7 @@ func TestBackgroundKill(t *testing.T) {
 	if r.IsError || !strings.Contains(r.Text(), id+": killed") {
 		t.Errorf("kill: %q", r.Text())
 	}
-	if groupIsAlive(rec.Group) {
+	if process.GroupIsAlive(rec.Group) {
 		t.Errorf("group %d is still running", rec.Group)
 	}
 	if r := processes(t, opts, "wait", id); !strings.Contains(r.Text(), "killed") {

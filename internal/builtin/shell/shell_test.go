@@ -17,6 +17,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/builtin/tool"
 	"github.com/toolreg/toolreg/internal/builtin/tooltest"
+	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/text"
 )
@@ -213,7 +214,7 @@ func expectGone(t testing.TB, text string) {
 		t.Fatal(err)
 	}
 	limit := time.After(time.Minute)
-	for groupIsAlive(group) {
+	for process.GroupIsAlive(group) {
 		select {
 		case <-time.After(5 * time.Millisecond):
 		case <-limit:

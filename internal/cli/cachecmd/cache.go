@@ -50,7 +50,7 @@ func clearCommand(e *cli.Env) *cobra.Command {
 With --names also forget, for this project, which server each plain name of a tool
 belongs to. The next run gives the names to the servers in the order of the settings.
 
-Exit codes: 0, 1, 2.`,
+Exit codes: 0, 1, 2, 5 (--names inside a tool's run).`,
 		Example: "  toolreg cache clear\n  toolreg cache clear --names",
 		RunE:    func(cmd *cobra.Command, _ []string) error { return runClear(cmd.Context(), e, names) }}
 	cmd.Flags().BoolVar(&names, "names", false,
@@ -128,6 +128,9 @@ type cleared struct {
 func runClear(ctx context.Context, e *cli.Env, names bool) error {
 	var c cleared
 	if names {
+		if err := e.Config.RefuseInside("forgetting names"); err != nil { // rules are about them
+			return err
+		}
 		set, err := e.Config.Settings(ctx)
 		if err != nil {
 			return err

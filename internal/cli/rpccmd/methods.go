@@ -32,24 +32,20 @@ func initialize(life context.Context, h *host) rpc.Method {
 		})
 }
 
+// method returns a method that f answers.
+func method[P, R any](life context.Context, name string,
+	f func(life, ctx context.Context, r *rpc.Request, p P) (R, error)) rpc.Method {
+	return rpc.NewMethod(name, func(ctx context.Context, r *rpc.Request, p P) (R, error) { return f(life, ctx, r, p) })
+}
+
 // methods returns the other methods, in the order of the documentation.
 func methods(life context.Context, h *host) []rpc.Method {
-	provide := rpc.NewMethod("provide",
-		func(ctx context.Context, r *rpc.Request, p provideParams) (provideResult, error) {
-			return h.provide(life, ctx, r, p)
-		})
-	declare := rpc.NewMethod("declare",
-		func(ctx context.Context, r *rpc.Request, p declareParams) (declareResult, error) {
-			return h.declare(life, ctx, r, p)
-		})
+	provide := method(life, "provide", h.provide)
+	declare := method(life, "declare", h.declare)
 	declare.Arrive = h.bind
-	answer := rpc.NewMethod("answer", func(ctx context.Context, r *rpc.Request, p answerParams) (answerResult, error) {
-		return h.answer(life, ctx, r, p)
-	})
+	answer := method(life, "answer", h.answer)
 	answer.Calls, answer.Arrive = true, h.bound
-	call := rpc.NewMethod("call", func(ctx context.Context, r *rpc.Request, p callParams) (callcmd.Document, error) {
-		return h.call(life, ctx, r, p)
-	})
+	call := method(life, "call", h.call)
 	call.Calls = true
 	list := rpc.NewMethod("list", func(ctx context.Context, _ *rpc.Request, p listParams) (listcmd.Document, error) {
 		q := listcmd.Query{Selection: cli.Selection{Filters: p.Filters}, Tool: p.Tool, All: p.All}

@@ -15,9 +15,28 @@ import (
 
 // server has the fields of a server in the JSON files of all programs.
 type server struct {
-	process
-	address
-	login         login           // read apart
+	login login // read apart
+
+	// Of a server over stdio.
+	Command     json.RawMessage `json:"command"` // a string, or in some programs a list or an object
+	Args        []string        `json:"args"`
+	Env         pairs           `json:"env"`
+	Environment pairs           `json:"environment"`
+	EnvFile     string          `json:"envFile"`
+	Cwd         string          `json:"cwd"`
+	Sandboxed   bool            `json:"sandboxEnabled"`
+
+	// Of a remote server.
+	URL           string `json:"url"`
+	HTTPURL       string `json:"httpUrl"`
+	ServerURL     string `json:"serverUrl"`
+	BaseURL       string `json:"baseUrl"`
+	Headers       pairs  `json:"headers"`
+	HeadersHelper string `json:"headersHelper"`
+	AuthProvider  string `json:"authProviderType"`
+	BearerToken   string `json:"bearerToken"`
+	BearerEnv     string `json:"bearerTokenEnv"`
+
 	Type          string          `json:"type"`
 	Transport     any             `json:"transport"`
 	Timeout       any             `json:"timeout"`
@@ -33,30 +52,6 @@ type server struct {
 	Disabled      bool            `json:"disabled"`
 	Enabled       *bool           `json:"enabled"`
 	Lifecycle     json.RawMessage `json:"lifecycle"`
-}
-
-// process has the fields of a server over stdio.
-type process struct {
-	Command     json.RawMessage `json:"command"` // a string, or in some programs a list or an object
-	Args        []string        `json:"args"`
-	Env         pairs           `json:"env"`
-	Environment pairs           `json:"environment"`
-	EnvFile     string          `json:"envFile"`
-	Cwd         string          `json:"cwd"`
-	Sandboxed   bool            `json:"sandboxEnabled"`
-}
-
-// address has the fields of a remote server.
-type address struct {
-	URL           string `json:"url"`
-	HTTPURL       string `json:"httpUrl"`
-	ServerURL     string `json:"serverUrl"`
-	BaseURL       string `json:"baseUrl"`
-	Headers       pairs  `json:"headers"`
-	HeadersHelper string `json:"headersHelper"`
-	AuthProvider  string `json:"authProviderType"`
-	BearerToken   string `json:"bearerToken"`
-	BearerEnv     string `json:"bearerTokenEnv"`
 }
 
 // entry converts the fields that mean the same in every program that has them. problem says why

@@ -332,10 +332,10 @@ func (b *builder) containerVariable(parts []part) error {
 	if rest == "" && len(parts) > 1 {
 		parts = parts[1:]
 	}
-	b.fixed = parts
-	defer func() { b.fixed = nil }()
-	pairs, err := b.pairs([]piece{p})
-	b.Env = append(b.Env, pairs...)
+	value, ok, err := b.pairValue(p, parts)
+	if err == nil && ok {
+		b.Env = append(b.Env, Pair{p.name, value})
+	}
 	return err
 }
 

@@ -61,7 +61,6 @@ type builder struct {
 	given  Given
 	opts   Options
 	inputs []Input
-	fixed  []part // the value of a variable of a container; nil means none
 	within string // folder of the bundle; "" if it is none
 }
 
@@ -251,15 +250,9 @@ func (b *builder) inputValues(name string, v Value) [][]part {
 	return out
 }
 
-func (b *builder) pairValue(p piece) (value string, ok bool, err error) {
-	parts := b.fixed
-	if parts == nil {
-		all := b.values(p)
-		if len(all) == 0 {
-			return "", false, nil
-		}
-		parts = all[0]
-	}
+// pairValue returns the value of a variable or a header in the notation of the settings; false if it
+// is empty.
+func (b *builder) pairValue(p piece, parts []part) (value string, ok bool, err error) {
 	if len(parts) == 1 && parts[0].isRef {
 		return parts[0].text, true, nil
 	}
@@ -313,7 +306,11 @@ func (b *builder) notation(p piece, parts []part) (string, error) {
 func (b *builder) pairs(list []piece) ([]Pair, error) {
 	var out []Pair
 	for _, p := range list {
-		value, ok, err := b.pairValue(p)
+		all := b.values(p)
+		if len(all) == 0 {
+			continue
+		}
+		value, ok, err := b.pairValue(p, all[0])
 		if err != nil {
 			return nil, err
 		}

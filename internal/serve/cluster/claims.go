@@ -2,8 +2,6 @@ package cluster
 
 import (
 	"context"
-	"maps"
-	"slices"
 	"sync"
 	"time"
 )
@@ -15,13 +13,12 @@ type Claims struct {
 	kind   string
 	last   time.Duration
 
-	mu  sync.Mutex
-	own map[string]bool // by ID
+	own sync.Map // by ID
 }
 
 // Claims returns the claims of a kind. One lasts that long after it was renewed.
 func (m *Member) Claims(kind string, last time.Duration) *Claims {
-	return &Claims{member: m, kind: kind, last: last, own: map[string]bool{}}
+	return &Claims{member: m, kind: kind, last: last}
 }
 
 // Claim returns the other replica that has a thing. If none that lives has it, this one gets it, and
@@ -40,9 +37,7 @@ func (c *Claims) Claim(ctx context.Context, id string) Peer {
 	now, claimed, err := m.store.Swap(ctx, c.kind, id, v, []byte(m.ID), c.last)
 	switch {
 	case claimed:
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		c.own[id] = true
+		c.own.Store(id, nil)
 		return Peer{}
 	case err != nil || string(now.Data) == m.ID:
 		return Peer{}
@@ -53,42 +48,30 @@ func (c *Claims) Claim(ctx context.Context, id string) Peer {
 
 // Has reports whether this replica has a thing.
 func (c *Claims) Has(id string) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.own[id]
-}
-
-func (c *Claims) ids() []string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return slices.Collect(maps.Keys(c.own))
-}
-
-func (c *Claims) remove(id string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	delete(c.own, id)
+	_, has := c.own.Load(id)
+	return has
 }
 
 // Renew writes again what this replica has, and forgets what another one has claimed.
 func (c *Claims) Renew(ctx context.Context) {
 	m := c.member
-	for _, id := range c.ids() {
+	for key := range c.own.Range {
+		id := key.(string)
 		v, err := m.store.Get(ctx, c.kind, id)
 		switch {
 		case err != nil:
 		case !v.Exists() || string(v.Data) == m.ID:
 			_, _, _ = m.store.Swap(ctx, c.kind, id, v, []byte(m.ID), c.last) // the next time shows who has it
 		default:
-			c.remove(id)
+			c.own.Delete(id)
 		}
 	}
 }
 
 // GiveUp lets other replicas have what this one has.
 func (c *Claims) GiveUp(ctx context.Context) {
-	for _, id := range c.ids() {
-		c.remove(id)
-		_ = c.member.store.Delete(ctx, c.kind, id) // otherwise this replica must have ended first
+	for id := range c.own.Range {
+		c.own.Delete(id)
+		_ = c.member.store.Delete(ctx, c.kind, id.(string)) // otherwise this replica must have ended first
 	}
 }

@@ -82,19 +82,15 @@ func New(ctx context.Context, opts Options) (*Offer, error) {
 	if o.Rules, err = o.Session.Calls.OfferRules(o.Registry); err != nil {
 		return nil, err
 	}
-	if opts.Before != nil {
-		for _, profile := range opts.Before.profilesInUse() {
+	if before := opts.Before; before != nil {
+		before.mu.Lock()
+		inUse := slices.Collect(maps.Keys(before.views)) // the profiles whose clients have sent requests
+		before.mu.Unlock()
+		for _, profile := range inUse {
 			o.View(ctx, profile)
 		}
 	}
 	return o, nil
-}
-
-// profilesInUse returns the profiles whose clients have sent requests.
-func (o *Offer) profilesInUse() []string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return slices.Collect(maps.Keys(o.views))
 }
 
 // View returns what the clients of a profile are offered, which is made within ctx when it is first needed.

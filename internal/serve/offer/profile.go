@@ -33,14 +33,9 @@ func (p *Profile) showsServer(name string) bool { return p.Servers == nil || p.S
 
 // isFor reports whether one of a caller's groups gets the profile.
 func (p *Profile) isFor(groups []string) bool {
-	for _, glob := range p.Groups {
-		for _, group := range groups {
-			if text.MatchName(glob, group) {
-				return true
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(p.Groups, func(glob string) bool {
+		return slices.ContainsFunc(groups, func(group string) bool { return text.MatchName(glob, group) })
+	})
 }
 
 // context returns a context in which tools outside the profile cannot be found, and its servers alone

@@ -178,11 +178,14 @@ func (k *stateKeys) Open(text string) (*requestState, error) {
 	if err != nil || len(sealed) < header || sealed[0] != version {
 		return nil, errMalformed
 	}
-	by := k.find([header]byte(sealed))
-	if by == nil {
+	k.mu.Lock()
+	all := slices.Clone(k.all)
+	k.mu.Unlock()
+	i := slices.IndexFunc(all, func(by *key) bool { return by.header == [header]byte(sealed) && !by.over() })
+	if i < 0 {
 		return nil, errOtherKey
 	}
-	plain, err := by.aead.Open(nil, nil, sealed[header:], sealed[:header])
+	plain, err := all[i].aead.Open(nil, nil, sealed[header:], sealed[:header])
 	s := &requestState{}
 	if err != nil || json.Unmarshal(plain, s) != nil {
 		return nil, errMalformed
@@ -191,16 +194,4 @@ func (k *stateKeys) Open(text string) (*requestState, error) {
 		return nil, errExpired
 	}
 	return s, nil
-}
-
-// find returns the key with which a state was made, or nil if it is not one of ours. The
-// header is not secret.
-func (k *stateKeys) find(made [header]byte) *key {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	i := slices.IndexFunc(k.all, func(one *key) bool { return one.header == made && !one.over() })
-	if i < 0 {
-		return nil
-	}
-	return k.all[i]
 }

@@ -182,19 +182,15 @@ func (r *Replica) GiveUpSessions(ctx context.Context, all bool) {
 		one := r.forget(session.ID()) // its end does not remove it from the store then
 		r.opts.Closing.Go(func() {
 			_ = session.Close()
-			if one != nil {
-				r.giveUp(ctx, session.ID(), one)
+			if one == nil {
+				return
 			}
+			one.mu.Lock()
+			defer one.mu.Unlock()
+			one.over, one.now.Holder = true, ""          // so that another replica can take it over
+			_, _ = r.writeRecord(ctx, session.ID(), one) // otherwise this replica must have ended first
 		})
 	})
-}
-
-// giveUp writes that a session has no holder, so that another replica can take it over.
-func (r *Replica) giveUp(ctx context.Context, id string, one *record) {
-	one.mu.Lock()
-	defer one.mu.Unlock()
-	one.over, one.now.Holder = true, ""
-	_, _ = r.writeRecord(ctx, id, one) // otherwise this replica must have ended first
 }
 
 // FindSession returns the other replica that holds the session of a request. The zero value is this one, which

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -157,12 +159,7 @@ func (c *stdioConn) awaitAnswers(ctx context.Context, giveUp <-chan struct{}) {
 func (c *stdioConn) unanswered() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, cancelled := range c.open {
-		if !cancelled {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(slices.Collect(maps.Values(c.open)), false)
 }
 
 // refuse responds to a line that is not a message.

@@ -113,14 +113,8 @@ func (h *handlers) replay(ctx context.Context, session, method string, params an
 	if !strings.HasPrefix(method, "notifications/") {
 		message["id"] = "toolreg-replay"
 	}
-	body, err := json.Marshal(message)
-	if err != nil {
-		return
-	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, auth.Endpoint, bytes.NewReader(body))
-	if err != nil {
-		return
-	}
+	body, _ := json.Marshal(message) // neither can fail
+	req, _ := http.NewRequestWithContext(ctx, http.MethodPost, auth.Endpoint, bytes.NewReader(body))
 	req.Header = http.Header{"Content-Type": {"application/json"}, "Accept": {"application/json, text/event-stream"}}
 	by := h.sessions
 	if method == "initialize" {

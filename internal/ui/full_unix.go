@@ -7,7 +7,6 @@ import (
 	"errors"
 	"io"
 	"os"
-	"os/signal"
 	"syscall"
 	"time"
 
@@ -30,11 +29,7 @@ func raw(f *os.File) (restore func(), err error) {
 
 // watchSize returns a channel that receives a value when the size of the
 // terminal has changed, until forget is called.
-func watchSize() (changed chan os.Signal, forget func()) {
-	changed = make(chan os.Signal, 1)
-	signal.Notify(changed, unix.SIGWINCH)
-	return changed, func() { signal.Stop(changed) }
-}
+func watchSize() (changed chan os.Signal, forget func()) { return watch(unix.SIGWINCH) }
 
 // orphanWait is how long to wait for the stop. A process group without a shell as
 // parent (an orphaned one) is not stopped at all.
@@ -43,9 +38,8 @@ const orphanWait = time.Second
 // stopSelf stops the process group, as Ctrl-Z does, and returns when it
 // continues.
 func stopSelf(ctx context.Context) {
-	continued := make(chan os.Signal, 1)
-	signal.Notify(continued, unix.SIGCONT)
-	defer signal.Stop(continued)
+	continued, forget := watchContinued()
+	defer forget()
 	if unix.Kill(0, unix.SIGTSTP) != nil {
 		return
 	}

@@ -200,10 +200,7 @@ func (t *Table) aligned(width int, color bool) string {
 				line, pad = nil, widths[i]+len(gutter)
 			}
 		}
-		for len(line) > 0 && strings.TrimSpace(line[len(line)-1].Text) == "" {
-			line = line[:len(line)-1]
-		}
-		if len(line) > 0 {
+		if line = trimBlanks(line); len(line) > 0 {
 			b.WriteString(Paint(line, color) + "\n")
 		}
 	}

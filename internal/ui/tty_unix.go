@@ -19,10 +19,12 @@ func openTTY() (in, out *os.File, err error) {
 
 // watchContinued returns a channel that receives a value when the process
 // continues after a stop, such as by Ctrl-Z, until forget is called.
-func watchContinued() (continued chan os.Signal, forget func()) {
-	continued = make(chan os.Signal, 1)
-	signal.Notify(continued, unix.SIGCONT)
-	return continued, func() { signal.Stop(continued) }
+func watchContinued() (continued chan os.Signal, forget func()) { return watch(unix.SIGCONT) }
+
+func watch(s os.Signal) (got chan os.Signal, forget func()) {
+	got = make(chan os.Signal, 1)
+	signal.Notify(got, s)
+	return got, func() { signal.Stop(got) }
 }
 
 // control calls do with the file descriptor without removing the file from the

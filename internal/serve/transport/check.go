@@ -167,7 +167,7 @@ func IsLoopback(host string) bool {
 }
 
 const (
-	// MaxBody is the maximum size of a request's body.
+	// MaxBody is the maximum size of a request's body, or of a message on stdin.
 	MaxBody = 16 << 20
 	// bodyTime is the time limit for the body of a request.
 	bodyTime = 60 * time.Second

@@ -17,9 +17,6 @@ import (
 	"github.com/toolreg/toolreg/internal/jsonx"
 )
 
-// maxLine is the maximum size of a message on stdin.
-const maxLine = 16 << 20
-
 // Stdio is a line-based transport. The SDK's own stops at a line that is not
 // JSON, and answers canceled requests.
 type Stdio struct {
@@ -59,7 +56,7 @@ type stdioConn struct {
 
 // readLines passes lines on until the input ends.
 func (c *stdioConn) readLines() {
-	lines := jsonx.NewStream(c.In, maxLine)
+	lines := jsonx.NewStream(c.In, MaxBody)
 	for {
 		data, err := lines.Next()
 		select {
@@ -119,7 +116,7 @@ func (c *stdioConn) nextLine(ctx context.Context) error {
 	}
 	switch {
 	case errors.Is(l.err, jsonx.ErrLongLine):
-		c.refuse(nil, fmt.Errorf("the line is longer than %d MiB", maxLine>>20))
+		c.refuse(nil, fmt.Errorf("the line is longer than %d MiB", MaxBody>>20))
 		return c.nextLine(ctx)
 	case l.err != nil:
 		c.Ended()

@@ -6,12 +6,22 @@ package console
 
 import (
 	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
 	"github.com/toolreg/toolreg/internal/audit"
+	"github.com/toolreg/toolreg/internal/caller"
+	"github.com/toolreg/toolreg/internal/exec"
+	"github.com/toolreg/toolreg/internal/form"
+	"github.com/toolreg/toolreg/internal/mcpclient/ask"
 	"github.com/toolreg/toolreg/internal/ui"
+	"github.com/toolreg/toolreg/internal/ui/asking"
 )
 
 const (
@@ -160,4 +170,242 @@ func (c *Console) since(s *seen) (u update, any bool) {
 	any = len(u.Calls) > 0 || u.Running != nil || u.Questions != nil
 	s.calls, s.running, s.questions = c.endedAll, c.changes, c.asked
 	return u, any
+}
+
+// question waits for an answer.
+type question struct {
+	summary
+	details func() details
+	// read returns the answer of a reply, or an error if the question does not permit it. first
+	// says whether the answer counts.
+	read  func(reply) (any, error)
+	first func() bool
+	left  func() bool // see [caller.Peer]; nil means that is not known
+
+	mu       sync.Mutex
+	over     bool          // it was answered, or waits no longer
+	answered chan struct{} // closed when there is an answer
+	answer   any
+}
+
+// summary is a question in the list of questions.
+type summary struct {
+	ID     string `json:"id"`
+	Since  int64  `json:"since"` // Unix time in milliseconds
+	Tool   string `json:"tool"`
+	Caller string `json:"caller,omitempty"`
+	Client string `json:"client,omitempty"`
+	Left   bool   `json:"left,omitempty"` // the client does not wait for the answer any more
+}
+
+// details are what a person needs to answer a question.
+type details struct {
+	Text    string   `json:"text"`
+	Choices []choice `json:"choices"`
+	Content *string  `json:"content,omitempty"` // with the choice edit: what the file will have
+	Fields  []field  `json:"fields,omitempty"`  // of a server's form
+}
+
+// choice is one of the possible answers.
+type choice struct {
+	Word   string `json:"word"`
+	Covers string `json:"covers,omitempty"` // what it allows from now on
+}
+
+// field is a field of a server's form. What the person types is read as at a terminal.
+type field struct {
+	Name        string   `json:"name"`
+	Label       string   `json:"label"`
+	Description string   `json:"description,omitempty"`
+	Expects     string   `json:"expects"`
+	Value       string   `json:"value,omitempty"`
+	Options     []string `json:"options,omitempty"`
+	Secret      bool     `json:"secret,omitempty"`
+	Required    bool     `json:"required,omitempty"`
+}
+
+// reply is a person's answer.
+type reply struct {
+	ID      string            `json:"id"`
+	Choice  string            `json:"choice"`
+	Reason  string            `json:"reason,omitempty"`  // with no, for the model
+	Content *string           `json:"content,omitempty"` // with edit
+	Fields  map[string]string `json:"fields,omitempty"`  // what was typed in a form
+}
+
+// errGone reports that a question was answered before, or does not wait any more.
+var errGone = errors.New("the question is gone: somebody else has answered it, or its call has ended")
+
+// put shows a question until it is answered or ctx is done.
+func put[T any](ctx context.Context, c *Console, q *question) (answer T, err error) {
+	q.Since, q.answered = time.Now().UnixMilli(), make(chan struct{})
+	if who := caller.From(ctx); who != nil {
+		q.Caller, q.Client = short(who.Name), short(who.Client)
+		if who.Peer != nil {
+			q.left = who.Peer.Left
+		}
+	}
+	c.mu.Lock()
+	c.serial++
+	q.ID = strconv.Itoa(c.serial)
+	c.questions = append(c.questions, q)
+	c.asked++
+	c.mu.Unlock()
+	defer c.remove(q)
+	select {
+	case <-q.answered:
+	case <-ctx.Done():
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.answer == nil {
+		q.over = true
+		return answer, context.Cause(ctx)
+	}
+	return q.answer.(T), nil
+}
+
+func (c *Console) remove(q *question) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.questions = slices.DeleteFunc(c.questions, func(one *question) bool { return one == q })
+	c.asked++
+}
+
+func (c *Console) question(id string) *question {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	i := slices.IndexFunc(c.questions, func(q *question) bool { return q.ID == id })
+	if i < 0 {
+		return nil
+	}
+	return c.questions[i]
+}
+
+// reply answers a question. The error is errGone, or says what is wrong with the reply.
+func (c *Console) reply(r reply) (*question, error) {
+	q := c.question(r.ID)
+	if q == nil {
+		return nil, errGone
+	}
+	answer, err := q.read(r)
+	if err != nil {
+		return nil, err
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.over || !q.first() {
+		return nil, errGone
+	}
+	q.over, q.answer = true, answer
+	close(q.answered)
+	return q, nil
+}
+
+// Confirm shows a question about a call, with the words of the terminal. It is a
+// question.Console.
+func (c *Console) Confirm(ctx context.Context, q exec.Question, first func() bool) (exec.Answer, error) {
+	one := &question{summary: summary{Tool: short(q.Tool.Name)}, first: first}
+	one.details = func() details {
+		d := details{Text: asking.Body(&q)}
+		for _, one := range q.Choices {
+			d.Choices = append(d.Choices, choice{one.String(), asking.Covers(&q, one)})
+			if one == exec.Edit {
+				d.Content = &q.Preview.NewContent
+			}
+		}
+		return d
+	}
+	one.read = func(r reply) (any, error) {
+		i := slices.IndexFunc(q.Choices, func(one exec.Choice) bool { return one.String() == r.Choice })
+		if i < 0 || (q.Choices[i] == exec.Edit) != (r.Content != nil) {
+			return nil, errors.New("the answer is none of those offered")
+		}
+		given := exec.Answer{Choice: q.Choices[i], Said: r.Reason}
+		if r.Content != nil {
+			given.Content, given.Sure = *r.Content, true
+		}
+		return given, nil
+	}
+	return put[exec.Answer](ctx, c, one)
+}
+
+// The answers to a question of a server.
+const (
+	wordSend    = "send"
+	wordDecline = "decline"
+	wordDismiss = "dismiss"
+)
+
+// Elicit shows a question of a server. It is a question.Console.
+func (c *Console) Elicit(ctx context.Context, e ask.Elicitation, first func() bool) (ask.Answer, error) {
+	one := &question{summary: summary{Tool: short("MCP server " + e.Server)}, first: first}
+	one.read = func(r reply) (any, error) { return answerOf(e, r) }
+	one.details = func() details {
+		d := details{
+			Text:    fmt.Sprintf("MCP server %q asks:\n%s", ui.Line(e.Server), ui.Visible(e.Message)),
+			Choices: []choice{{Word: wordSend}, {Word: wordDecline}, {Word: wordDismiss}},
+		}
+		if e.URL != "" {
+			d.Text += "\n\nIt asks you to open this address, and to send this answer when you have finished there:\n" +
+				ui.Line(e.URL)
+		}
+		if e.Form != nil {
+			for i := range e.Form.Fields {
+				d.Fields = append(d.Fields, newField(&e.Form.Fields[i]))
+			}
+		}
+		return d
+	}
+	return put[ask.Answer](ctx, c, one)
+}
+
+func newField(f *form.Field) field {
+	out := field{
+		Name: f.Name, Label: ui.Line(f.Label()), Description: ui.Visible(f.Description),
+		Expects: ui.Line(f.Expects()), Secret: f.Secret, Required: f.Required,
+	}
+	if f.Default != nil {
+		out.Value = f.Show(f.Default)
+	}
+	for _, o := range f.Options {
+		out.Options = append(out.Options, ui.Line(o.Label()))
+	}
+	return out
+}
+
+// answerOf reads the answer to a server's question.
+func answerOf(e ask.Elicitation, r reply) (ask.Answer, error) {
+	switch r.Choice {
+	case wordDecline:
+		return ask.Answer{Action: ask.Decline, Said: r.Reason}, nil
+	case wordDismiss:
+		return ask.Answer{Action: ask.Cancel}, nil
+	case wordSend:
+	default:
+		return ask.Answer{}, errors.New("the answer is none of those offered")
+	}
+	if e.Form == nil {
+		return ask.Answer{Action: ask.Accept}, nil
+	}
+	values := map[string]json.RawMessage{}
+	for i := range e.Form.Fields {
+		f := &e.Form.Fields[i]
+		typed := r.Fields[f.Name]
+		switch {
+		case typed == "" && f.Required && f.Kind != form.Choices:
+			return ask.Answer{}, fmt.Errorf("%s: an answer is required", ui.Line(f.Label()))
+		case typed == "" && !f.Required:
+			continue
+		case f.Default != nil && typed == f.Show(f.Default):
+			values[f.Name] = f.Default
+			continue
+		}
+		value, err := f.Read(typed)
+		if err != nil {
+			return ask.Answer{}, fmt.Errorf("%s: %w", ui.Line(f.Label()), err)
+		}
+		values[f.Name] = value
+	}
+	return ask.Answer{Action: ask.Accept, Content: e.Form.Encode(values)}, nil
 }

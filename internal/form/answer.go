@@ -1,6 +1,7 @@
 package form
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -251,23 +252,8 @@ func (f *Field) checkText(s string) error {
 	if f.pattern != nil && !f.pattern.MatchString(s) {
 		return fmt.Errorf("that does not match the pattern %s", f.Pattern)
 	}
-	ok := true
-	switch f.Format {
-	case "email":
-		address, err := mail.ParseAddress(s)
-		ok = err == nil && address.Address == s
-	case "uri":
-		u, err := url.Parse(s)
-		ok = err == nil && u.IsAbs()
-	case "date":
-		_, err := time.Parse(time.DateOnly, s)
-		ok = err == nil
-	case "date-time":
-		_, err := time.Parse(time.RFC3339, s)
-		ok = err == nil
-	}
-	if !ok {
-		return fmt.Errorf("that is not %s", formats()[f.Format])
+	if format, ok := formats()[f.Format]; ok && !format.matches(s) {
+		return fmt.Errorf("that is not %s", format.what)
 	}
 	return nil
 }
@@ -284,10 +270,27 @@ func isNumber(s string) bool {
 	return s != "" && len(s) <= 400 && (s[0] == '-' || s[0] >= '0' && s[0] <= '9') && json.Valid([]byte(s))
 }
 
-func formats() map[string]string {
-	return map[string]string{
-		"email": "an e-mail address", "uri": "an address such as https://example.com/",
-		"date": "a date such as 2026-07-28", "date-time": "a time such as 2026-07-28T14:30:00Z",
+// format is what a text must be.
+type format struct {
+	what    string
+	matches func(string) bool
+}
+
+func formats() map[string]format {
+	in := func(layout string) func(string) bool {
+		return func(s string) bool { _, err := time.Parse(layout, s); return err == nil }
+	}
+	return map[string]format{
+		"email": {"an e-mail address", func(s string) bool {
+			address, err := mail.ParseAddress(s)
+			return err == nil && address.Address == s
+		}},
+		"uri": {"an address such as https://example.com/", func(s string) bool {
+			u, err := url.Parse(s)
+			return err == nil && u.IsAbs()
+		}},
+		"date":      {"a date such as 2026-07-28", in(time.DateOnly)},
+		"date-time": {"a time such as 2026-07-28T14:30:00Z", in(time.RFC3339)},
 	}
 }
 
@@ -311,10 +314,7 @@ func (f *Field) Expects() string {
 		}
 		return bounds(f.Least, f.Most, "of these") + ", separated by commas"
 	}
-	what := "text"
-	if format := formats()[f.Format]; format != "" {
-		what = format
-	}
+	what := cmp.Or(formats()[f.Format].what, "text")
 	if f.Least != nil || f.Most != nil {
 		what += ", " + bounds(f.Least, f.Most, "characters")
 	}

@@ -2,6 +2,7 @@ package ui
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -151,62 +152,19 @@ type Key struct {
 }
 
 func controlKey(c byte) KeyCode {
-	switch c {
-	case '\r', '\n':
-		return KeyEnter
-	case 0x01:
-		return KeyHome
-	case 0x02:
-		return KeyLeft
-	case 0x03:
-		return KeyInterrupt
-	case 0x04:
-		return KeyEndOfInput
-	case 0x05:
-		return KeyEnd
-	case 0x06:
-		return KeyRight
-	case 0x08, 0x7f:
-		return KeyBackspace
-	case 0x0c:
-		return KeyRedraw
-	case 0x0e:
-		return KeyDown
-	case 0x10:
-		return KeyUp
-	case 0x15:
-		return KeyDeleteLine
-	case 0x17:
-		return KeyDeleteWord
-	case 0x1a:
-		return KeySuspend
-	}
-	return KeyOther
+	return cmp.Or(map[byte]KeyCode{
+		0x01: KeyHome, 0x02: KeyLeft, 0x03: KeyInterrupt, 0x04: KeyEndOfInput, 0x05: KeyEnd, 0x06: KeyRight,
+		0x08: KeyBackspace, '\n': KeyEnter, 0x0c: KeyRedraw, '\r': KeyEnter, 0x0e: KeyDown, 0x10: KeyUp,
+		0x15: KeyDeleteLine, 0x17: KeyDeleteWord, 0x1a: KeySuspend, 0x7f: KeyBackspace,
+	}[c], KeyOther)
 }
 
 // sequenceKey returns the key of a sequence, by what follows ESC [ or ESC O.
 func sequenceKey(sequence string) KeyCode {
-	switch sequence {
-	case "A":
-		return KeyUp
-	case "B":
-		return KeyDown
-	case "C":
-		return KeyRight
-	case "D":
-		return KeyLeft
-	case "H", "1~", "7~":
-		return KeyHome
-	case "F", "4~", "8~":
-		return KeyEnd
-	case "3~":
-		return KeyDelete
-	case "5~":
-		return KeyPageUp
-	case "6~":
-		return KeyPageDown
-	}
-	return KeyOther
+	return cmp.Or(map[string]KeyCode{
+		"A": KeyUp, "B": KeyDown, "C": KeyRight, "D": KeyLeft, "3~": KeyDelete, "5~": KeyPageUp, "6~": KeyPageDown,
+		"H": KeyHome, "1~": KeyHome, "7~": KeyHome, "F": KeyEnd, "4~": KeyEnd, "8~": KeyEnd,
+	}[sequence], KeyOther)
 }
 
 // What terminals send before and after pasted text.

@@ -160,17 +160,7 @@ const (
 )
 
 func (k diffKind) style() Style {
-	switch k {
-	case diffHeader:
-		return Bold
-	case diffHunk:
-		return Cyan
-	case diffAdded:
-		return Green
-	case diffRemoved:
-		return Red
-	}
-	return 0
+	return [...]Style{diffHeader: Bold, diffHunk: Cyan, diffAdded: Green, diffRemoved: Red}[k]
 }
 
 func countKind(kinds []diffKind, k diffKind) int {

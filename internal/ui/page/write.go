@@ -324,15 +324,7 @@ func (d *document) tool(t *Tool) {
 }
 
 func decision(d string) string {
-	switch d {
-	case "allow":
-		return "allowed"
-	case "ask":
-		return "asks"
-	case "deny":
-		return "denied"
-	}
-	return d
+	return cmp.Or(map[string]string{"allow": "allowed", "ask": "asks", "deny": "denied"}[d], d)
 }
 
 func (d *document) facts(t *Tool) {

@@ -33,7 +33,7 @@ import (
 //  2. holder: where is the session?
 //  3. post: what is the message, and may its client send it now?
 //  4. passOn: which replica must handle it?
-//  5. handlers.pass, which gives it to the SDK, where [requests] go on with it.
+//  5. pass, which gives it to the SDK, where [requests] go on with it.
 type endpoint struct {
 	entry
 	server      *Server
@@ -45,7 +45,9 @@ type endpoint struct {
 	bodies      transport.Bodies
 	slots       transport.Slots
 	connections transport.Connections
-	handlers    *handlers
+	sessions    http.Handler // of the SDK, for revisions before 2026-07-28
+	modern      http.Handler // of the SDK, without sessions
+	open        transport.Open
 }
 
 // serve answers a request for a profile. An empty profile is none.
@@ -259,50 +261,43 @@ func (e *endpoint) passOn(in *transport.Inbound, at cluster.Peer) error {
 	if e.server.replica != nil {
 		return e.server.replica.Forward(in, at)
 	}
-	return e.handlers.pass(in)
+	return e.pass(in)
 }
 
-// handlers give requests to the SDK.
-type handlers struct {
-	server   *Server
-	sessions http.Handler // for revisions before 2026-07-28
-	modern   http.Handler // without sessions
-	open     transport.Open
-}
-
-func (s *Server) newHandlers() *handlers {
+// newHandlers returns the SDK's handlers for requests with and without sessions.
+func (s *Server) newHandlers() (sessions, modern http.Handler) {
 	pick := func(*http.Request) *mcp.Server { return s.sdk }
 	o := mcp.StreamableHTTPOptions{
 		Logger: s.opts.Messages, MaxRequestBodyBytes: transport.MaxBody, DisableLocalhostProtection: true,
 	}
-	sessions := transport.Handler(mcp.NewStreamableHTTPHandler(pick, &o))
+	sessions = transport.Handler(mcp.NewStreamableHTTPHandler(pick, &o))
 	o.Stateless, o.PropagateRequestCancellation = true, true
-	return &handlers{server: s, sessions: sessions, modern: transport.Handler(mcp.NewStreamableHTTPHandler(pick, &o))}
+	return sessions, transport.Handler(mcp.NewStreamableHTTPHandler(pick, &o))
 }
 
 // pass gives the SDK a request. It checks all other headers that repeat what the message says.
-func (h *handlers) pass(in *transport.Inbound) error {
-	if err := checkParams(h.server.offers, in); err != nil {
+func (e *endpoint) pass(in *transport.Inbound) error {
+	if err := checkParams(e.server.offers, in); err != nil {
 		return in.Refusal(mcp.CodeHeaderMismatch, err.Error())
 	}
-	by := h.sessions
+	by := e.sessions
 	switch {
 	case in.Modern:
 		in.R.Header.Del("Mcp-Session-Id") // the revision has no sessions
-		by = h.modern
+		by = e.modern
 	case in.Session == "":
-		by = h.server.ids.Begin(by, rand.Text())
+		by = e.server.ids.Begin(by, rand.Text())
 	default:
-		done, ok := h.server.sessions.Request(in.Session, in.From, in.R.Method == http.MethodGet)
+		done, ok := e.server.sessions.Request(in.Session, in.From, in.R.Method == http.MethodGet)
 		if !ok { // the SDK may still be closing it, and would not answer
 			return transport.ErrNoSession
 		}
 		defer done()
 		if in.R.Method == http.MethodDelete {
-			h.server.sessions.End(in.Session)
+			e.server.sessions.End(in.Session)
 		}
 	}
-	h.open.Serve(in, by, h.server.limits().KeepAlive)
+	e.open.Serve(in, by, e.server.limits().KeepAlive)
 	return nil
 }
 

@@ -277,7 +277,7 @@ func TestUnreadRefusalHoldsUpNoSession(t *testing.T) {
 	go func() {
 		defer close(over)
 		req := httptest.NewRequestWithContext(t.Context(), http.MethodPost, auth.Endpoint, strings.NewReader("{}")) // without Accept
-		handler.server.ids.Begin(handler.endpoint.handlers.sessions, "x").ServeHTTP(transport.BeforeAnswer{ResponseWriter: httptest.NewRecorder(), Do: sync.OnceFunc(func() { close(unread); <-read })}, req)
+		handler.server.ids.Begin(handler.endpoint.sessions, "x").ServeHTTP(transport.BeforeAnswer{ResponseWriter: httptest.NewRecorder(), Do: sync.OnceFunc(func() { close(unread); <-read })}, req)
 	}()
 	<-unread
 	_ = newRawSession(t, h, "")

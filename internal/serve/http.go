@@ -61,9 +61,10 @@ func (s *Server) HTTP(opts HTTPOptions) *HTTP {
 		e.tokens = opts.Tokens
 	}
 	h := &HTTP{entry: e, server: s, opts: opts, endpoint: endpoint{
-		entry: e, server: s, oauth: opts.OAuth, loopback: opts.Loopback, handlers: s.newHandlers(),
+		entry: e, server: s, oauth: opts.OAuth, loopback: opts.Loopback,
 		slots: transport.Slots{Processors: runtime.GOMAXPROCS(0)},
 	}}
+	h.endpoint.sessions, h.endpoint.modern = s.newHandlers()
 	if opts.LoginPage != nil && e.tokens != nil {
 		h.logins = &loginPages{entry: e, logins: &s.logins, write: opts.LoginPage}
 	}

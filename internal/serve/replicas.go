@@ -27,7 +27,7 @@ func (h *HTTP) Join(ctx context.Context) (leave func(), err error) {
 	}
 	return s.replica.Join(ctx, replica.Options{
 		Sessions: &s.sessions, Calls: s.states, Tasks: s.tasks, Closing: &s.closing, Log: h.log,
-		ProcessOf: e.processOf, Pass: e.handlers.pass, Begin: e.begin, Room: e.room, Replay: e.handlers.replay,
+		ProcessOf: e.processOf, Pass: e.pass, Begin: e.begin, Room: e.room, Replay: e.replay,
 	})
 }
 
@@ -108,7 +108,7 @@ func providerOf(offers *current.Offers, in *transport.Inbound) *mcpclient.Source
 
 // replay passes to the SDK a message that the client of a session has sent to another replica. The SDK has no
 // other way to make a session known to its handler.
-func (h *handlers) replay(ctx context.Context, session, method string, params any) {
+func (e *endpoint) replay(ctx context.Context, session, method string, params any) {
 	message := map[string]any{"jsonrpc": "2.0", "method": method, "params": params}
 	if !strings.HasPrefix(method, "notifications/") {
 		message["id"] = "toolreg-replay"
@@ -116,9 +116,9 @@ func (h *handlers) replay(ctx context.Context, session, method string, params an
 	body, _ := json.Marshal(message) // neither can fail
 	req, _ := http.NewRequestWithContext(ctx, http.MethodPost, auth.Endpoint, bytes.NewReader(body))
 	req.Header = http.Header{"Content-Type": {"application/json"}, "Accept": {"application/json, text/event-stream"}}
-	by := h.sessions
+	by := e.sessions
 	if method == "initialize" {
-		by = h.server.ids.Begin(by, session)
+		by = e.server.ids.Begin(by, session)
 	} else {
 		req.Header.Set("Mcp-Session-Id", session)
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/toolreg/toolreg/internal/exec"
 	"github.com/toolreg/toolreg/internal/form"
 	"github.com/toolreg/toolreg/internal/mcpclient/ask"
+	"github.com/toolreg/toolreg/internal/text"
 	"github.com/toolreg/toolreg/internal/ui"
 	"github.com/toolreg/toolreg/internal/ui/asking"
 )
@@ -86,12 +87,7 @@ func newCall(id int, e *audit.Entry) call {
 const maxName = 200
 
 // short escapes a name for a list.
-func short(s string) string {
-	if len(s) > maxName {
-		s = s[:maxName] + "…"
-	}
-	return ui.Line(s)
-}
+func short(s string) string { return ui.Line(text.Clip(s, maxName)) }
 
 // Began shows a call until ended is called with its outcome, or with nil if the call goes on
 // elsewhere. It is an engine.Deps.Began.

@@ -33,22 +33,19 @@ func NewWriter(w io.Writer) *Writer { return &Writer{w: w} }
 func (w *Writer) Write(p []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	text := p
+	whole := p
 	if len(w.part) > 0 {
-		text = append(w.part, p...)
-		w.part = nil
+		whole = append(w.part, p...)
 	}
-	if n := partAtEnd(text); n > 0 {
-		w.part = slices.Clone(text[len(text)-n:])
-		text = text[:len(text)-n]
+	whole, part := text.WholeRunes(whole)
+	w.part = slices.Clone(part)
+	if firstHidden(whole) >= 0 {
+		whole = []byte(Visible(string(whole)))
 	}
-	if firstHidden(text) >= 0 {
-		text = []byte(Visible(string(text)))
-	}
-	if len(text) == 0 {
+	if len(whole) == 0 {
 		return len(p), nil
 	}
-	if _, err := w.w.Write(text); err != nil {
+	if _, err := w.w.Write(whole); err != nil {
 		return 0, err
 	}
 	return len(p), nil
@@ -86,19 +83,6 @@ func firstHidden(p []byte) int {
 		return i
 	}
 	return bytes.IndexByte(p, '\r') // legal in JSON
-}
-
-// partAtEnd returns the length of an incomplete character at the end of p.
-func partAtEnd(p []byte) int {
-	for n := 1; n <= min(utf8.UTFMax-1, len(p)); n++ {
-		if c := p[len(p)-n]; utf8.RuneStart(c) {
-			if utf8.FullRune(p[len(p)-n:]) {
-				return 0
-			}
-			return n
-		}
-	}
-	return 0
 }
 
 // EndLine ends the last line of a text unless it is empty.

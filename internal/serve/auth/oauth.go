@@ -146,13 +146,9 @@ func (s *oauthState) permit(from Identity, spellings ...string) *Rejection {
 			scopes = append(scopes, known.Scope)
 		}
 	}
-	what := "scopes "
-	if len(scopes) == 1 {
-		what = "scope "
-	}
 	return &Rejection{
 		Status: http.StatusForbidden,
-		Reason: "forbidden: the request needs the " + what + strings.Join(scopes, " "),
+		Reason: "forbidden: the request needs the " + text.Plural(len(scopes), "scope") + " " + strings.Join(scopes, " "),
 		code:   "insufficient_scope", scopes: scopes,
 	}
 }

@@ -17,7 +17,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"unicode/utf8"
 
 	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/engine/sources"
@@ -207,10 +206,7 @@ func joined(all []engine.Instructions) string {
 	var b strings.Builder
 	for _, one := range all {
 		if most := maxInstructions / len(all); size > maxInstructions && len(one.Text) > most {
-			for most > 0 && !utf8.RuneStart(one.Text[most]) {
-				most--
-			}
-			one.Text = one.Text[:most] + " […]"
+			one.Text = text.Head(one.Text, most) + " […]"
 		}
 		fmt.Fprintf(&b, "\n\nInstructions of the MCP server %s:", text.Quote(one.Server))
 		for _, line := range strings.FieldsFunc(text.Valid(one.Text), func(r rune) bool {

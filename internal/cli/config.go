@@ -29,8 +29,8 @@ import (
 	"github.com/toolreg/toolreg/internal/settings/document"
 	"github.com/toolreg/toolreg/internal/state"
 	"github.com/toolreg/toolreg/internal/text"
+	"github.com/toolreg/toolreg/internal/timing"
 	"github.com/toolreg/toolreg/internal/trust"
-	"github.com/toolreg/toolreg/internal/ui"
 )
 
 // Config holds the input of a run: flags, environment, files named on the command line,
@@ -167,7 +167,7 @@ const MaxArgument = 64 << 20
 
 // ReadFile reads a file of at most max bytes that is named on the command line.
 func (c *Config) ReadFile(ctx context.Context, name string, max int64) ([]byte, error) {
-	return ui.UntilDone(ctx, func() ([]byte, error) {
+	return timing.UntilDone(ctx, func() ([]byte, error) {
 		f, err := os.Open(c.Absolute(name))
 		if err != nil {
 			return nil, named(name, err)

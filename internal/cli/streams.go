@@ -20,6 +20,7 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/text"
+	"github.com/toolreg/toolreg/internal/timing"
 	"github.com/toolreg/toolreg/internal/ui"
 )
 
@@ -303,7 +304,7 @@ func (f readerFunc) Read(b []byte) (int, error) { return f(b) }
 // cancellable returns a reader whose reads end with ctx.
 func cancellable(ctx context.Context, r io.Reader) io.Reader {
 	return readerFunc(func(b []byte) (int, error) {
-		data, err := ui.UntilDone(ctx, func() ([]byte, error) {
+		data, err := timing.UntilDone(ctx, func() ([]byte, error) {
 			own := make([]byte, len(b)) // b must not be used once ctx is done
 			n, err := r.Read(own)
 			return own[:n], err

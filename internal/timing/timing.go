@@ -38,3 +38,24 @@ func Pause(ctx context.Context, d time.Duration) error {
 		return context.Cause(ctx)
 	}
 }
+
+// UntilDone returns what read returns, or the cause of ctx if that is done first: stdin
+// or a named pipe may never provide data. An abandoned read ends with the process.
+func UntilDone[T any](ctx context.Context, read func() (T, error)) (T, error) {
+	type outcome struct {
+		value T
+		err   error
+	}
+	got := make(chan outcome, 1)
+	go func() {
+		value, err := read()
+		got <- outcome{value, err}
+	}()
+	select {
+	case o := <-got:
+		return o.value, o.err
+	case <-ctx.Done():
+		var none T
+		return none, context.Cause(ctx)
+	}
+}

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/toolreg/toolreg/internal/timing"
 )
 
 // TTY is the controlling terminal of the process, independent of its standard
@@ -205,7 +207,7 @@ func (t *TTY) readLine(ctx context.Context) (string, error) {
 		line, err = read()
 		stop()
 	} else { // some consoles do not support deadlines
-		line, err = UntilDone(ctx, read)
+		line, err = timing.UntilDone(ctx, read)
 	}
 	if cause := context.Cause(ctx); cause != nil {
 		return "", cause
@@ -217,27 +219,6 @@ func (t *TTY) readLine(ctx context.Context) (string, error) {
 		return "", fmt.Errorf("%w: %w", ErrNoAnswer, err)
 	}
 	return line, nil
-}
-
-// UntilDone returns what read returns, or the cause of ctx if that is done first: stdin
-// or a named pipe may never provide data. An abandoned read ends with the process.
-func UntilDone[T any](ctx context.Context, read func() (T, error)) (T, error) {
-	type outcome struct {
-		value T
-		err   error
-	}
-	got := make(chan outcome, 1)
-	go func() {
-		value, err := read()
-		got <- outcome{value, err}
-	}()
-	select {
-	case o := <-got:
-		return o.value, o.err
-	case <-ctx.Done():
-		var none T
-		return none, context.Cause(ctx)
-	}
 }
 
 // scanLine reads byte by byte, so that it takes nothing after the line.

@@ -138,7 +138,7 @@ func rooms() map[string][]string {
 		"internal/serve/question":      {"internal/engine", "internal/exec", "internal/mcpclient", "internal/mcpclient/ask", "internal/mcpclient/wire", "internal/registry", "internal/serve/auth", "internal/serve/transport", "internal/state", "internal/store", "internal/ui/asking"},
 		"internal/serve/replica":       {"internal/serve/auth", "internal/serve/cluster", "internal/serve/question", "internal/serve/task", "internal/serve/transport", "internal/store"},
 		"internal/serve/task":          {"internal/mcpclient/wire", "internal/serve/auth", "internal/serve/question", "internal/serve/transport", "internal/store"},
-		"internal/serve/transport":     {"internal/mcpclient/wire", "internal/serve/auth"},
+		"internal/serve/transport":     {"internal/mcpclient/wire", "internal/serve/auth", "internal/webaddr"},
 		"internal/serverjson":          {"internal/registry", "internal/webaddr"},
 		"internal/settings":            {"internal/process", "internal/registry", "internal/settings/consent", "internal/settings/decode", "internal/settings/document", "internal/settings/imports", "internal/settings/layers", "internal/settings/merge", "internal/settings/table", "internal/trust"},
 		"internal/settings/consent":    {"internal/process", "internal/settings/document", "internal/settings/table", "internal/trust"},

@@ -14,7 +14,7 @@ import (
 	"github.com/toolreg/toolreg/internal/provider"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/rpc"
-	"github.com/toolreg/toolreg/internal/ui"
+	"github.com/toolreg/toolreg/internal/timing"
 )
 
 // host is the host of a connection, with the session that answers it.
@@ -130,7 +130,7 @@ func within[T any](life, ctx context.Context, h *host, s *engine.Session,
 	}
 	done := s.Borrow()
 	h.mu.Unlock()
-	return ui.UntilDone(ctx, func() (T, error) {
+	return timing.UntilDone(ctx, func() (T, error) {
 		defer done()
 		value, err := f(life, s)
 		h.saw(s)

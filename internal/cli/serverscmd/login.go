@@ -23,6 +23,7 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/text"
+	"github.com/toolreg/toolreg/internal/timing"
 	"github.com/toolreg/toolreg/internal/ui"
 )
 
@@ -319,7 +320,7 @@ func (l *login) ask(ctx context.Context) (string, error) {
 
 // readLine reads a line of stdin. An abandoned read ends with the process.
 func (l *login) readLine(ctx context.Context) (string, error) {
-	return ui.UntilDone(ctx, func() (string, error) {
+	return timing.UntilDone(ctx, func() (string, error) {
 		text, err := bufio.NewReaderSize(l.ios.In, 64<<10).ReadString('\n')
 		if strings.TrimSpace(text) != "" {
 			err = nil

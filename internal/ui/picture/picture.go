@@ -21,6 +21,8 @@ import (
 	"io"
 	"strings"
 	"time"
+
+	"github.com/toolreg/toolreg/internal/timing"
 )
 
 // ErrNoImage reports bytes that are not an image that can be shown.
@@ -122,21 +124,14 @@ func Write(ctx context.Context, w io.Writer, data []byte, p Protocol, s Screen) 
 func asPNG(ctx context.Context, data []byte) ([]byte, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, maxTime, fmt.Errorf("decoding took longer than %s", maxTime))
 	defer cancel()
-	var b bytes.Buffer
-	done := make(chan error, 1)
-	go func() {
+	return timing.UntilDone(ctx, func() ([]byte, error) {
+		var b bytes.Buffer
 		img, _, err := image.Decode(bytes.NewReader(data))
 		if err == nil {
 			err = (&png.Encoder{CompressionLevel: png.BestSpeed}).Encode(&b, img)
 		}
-		done <- err
-	}()
-	select {
-	case err := <-done:
 		return b.Bytes(), err
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	}
+	})
 }
 
 // kitty sends a PNG in chunks and shows it (a=T). q=2 suppresses the terminal's

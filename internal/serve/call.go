@@ -25,6 +25,7 @@ import (
 	"github.com/toolreg/toolreg/internal/serve/task"
 	"github.com/toolreg/toolreg/internal/serve/transport"
 	"github.com/toolreg/toolreg/internal/text"
+	"github.com/toolreg/toolreg/internal/timing"
 )
 
 // calls makes the calls of clients, and counts them.
@@ -287,10 +288,7 @@ const refusalPause = 100 * time.Millisecond
 func (l *calls) admit(ctx context.Context, c *question.Client) (done func(), err error) {
 	if err := l.running.Add(c.From.Name, l.most()); err != nil {
 		l.log.Warn("call refused", "caller", c.From.Name, "reason", err.Error())
-		select {
-		case <-time.After(refusalPause):
-		case <-ctx.Done():
-		}
+		_ = timing.Pause(ctx, refusalPause)
 		return nil, err
 	}
 	return func() { l.running.Remove(c.From.Name) }, nil

@@ -16,6 +16,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/serve/auth"
 	"github.com/toolreg/toolreg/internal/serve/transport"
+	"github.com/toolreg/toolreg/internal/timing"
 )
 
 // HTTPOptions configure [Server.HTTP].
@@ -156,13 +157,7 @@ func (h *HTTP) FollowTokens(ctx context.Context) {
 		keys.Go(func() { h.opts.OAuth.Follow(ctx) })
 		defer keys.Wait()
 	}
-	tick := time.Tick(revokeEvery)
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick:
-		}
+	for timing.Pause(ctx, revokeEvery) == nil {
 		invalid := func(from auth.Identity) bool { _, ok := h.tokens.Renew(from); return !ok }
 		if h.console != nil {
 			h.console.visits.CancelOf(func(from auth.Identity) bool {
@@ -272,9 +267,7 @@ func (h *HTTP) readiness(w http.ResponseWriter, r *http.Request) {
 func (h *HTTP) Drain(ctx context.Context) int {
 	h.leaving.Store(true)
 	if time.Since(time.UnixMilli(h.checkBefore.Load())) < checksWithin {
-		notice, cancel := context.WithTimeout(ctx, noticeTime)
-		<-notice.Done()
-		cancel()
+		_ = timing.Pause(ctx, noticeTime)
 	}
 	h.endpoint.draining.Store(true)
 	if h.server.replica != nil {
@@ -299,12 +292,8 @@ func (h *HTTP) wait(ctx context.Context) int {
 			h.server.replica.GiveUpSessions(ctx, all)
 		}
 	}
-	tick := time.Tick(10 * time.Millisecond)
 	for giveUp(false); h.busy() && ctx.Err() == nil; giveUp(false) {
-		select {
-		case <-tick:
-		case <-ctx.Done():
-		}
+		_ = timing.Pause(ctx, 10*time.Millisecond)
 	}
 	giveUp(true)
 	return int(h.endpoint.calls.Load()) + h.server.tasks.Running()

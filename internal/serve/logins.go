@@ -24,6 +24,7 @@ import (
 	"github.com/toolreg/toolreg/internal/serve/question"
 	"github.com/toolreg/toolreg/internal/serve/transport"
 	"github.com/toolreg/toolreg/internal/store"
+	"github.com/toolreg/toolreg/internal/timing"
 )
 
 const (
@@ -325,12 +326,9 @@ func (l *logins) logIn(ctx context.Context, server *mcpclient.Source) error {
 			"server %q needs a login, which the user did not agree to (%s); it can be made at %s within %s",
 			name, result.Action, address, loginTime)
 	}
-	tick := time.Tick(loginPoll)
 	for {
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-tick:
+		if err := timing.Pause(ctx, loginPoll); err != nil {
+			return err
 		}
 		now, ok, err := l.find(ctx, id)
 		switch {

@@ -24,6 +24,7 @@ import (
 	"github.com/toolreg/toolreg/internal/serve/replica"
 	"github.com/toolreg/toolreg/internal/serve/task"
 	"github.com/toolreg/toolreg/internal/serve/transport"
+	"github.com/toolreg/toolreg/internal/timing"
 )
 
 // Options configure a [Server]. Whole is required.
@@ -180,13 +181,7 @@ func (s *Server) ChangeStateKey(secret string) { s.states.ChangeKey(secret) }
 // reapUnused closes sessions and servers that have not been used for a while, until ctx is
 // done.
 func (s *Server) reapUnused(ctx context.Context) {
-	tick := time.Tick(closeEvery)
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick:
-		}
+	for timing.Pause(ctx, closeEvery) == nil {
 		s.sessions.EndUnused(s.limits().Session)
 		s.subscriptions.end(ctx, s.gone)
 		s.lists.forget(s.gone)

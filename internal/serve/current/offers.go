@@ -23,6 +23,7 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/serve/offer"
 	"github.com/toolreg/toolreg/internal/serve/question"
+	"github.com/toolreg/toolreg/internal/timing"
 )
 
 // Options configure [Offers]. All are required.
@@ -188,10 +189,8 @@ func (o *Offers) followChanges(ctx context.Context) {
 		if len(servers) > 0 {
 			o.refresh(ctx, servers)
 		}
-		select {
-		case <-ctx.Done():
+		if timing.Pause(ctx, changePause) != nil {
 			return
-		case <-time.After(changePause):
 		}
 	}
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/mcpclient/wire"
 	"github.com/toolreg/toolreg/internal/text"
+	"github.com/toolreg/toolreg/internal/timing"
 	"github.com/toolreg/toolreg/internal/webaddr"
 )
 
@@ -220,10 +221,7 @@ func (b *Bodies) read(ctx context.Context, name string, body io.Reader) ([]byte,
 	whole := bytes.NewBuffer(head)
 	_, err = whole.ReadFrom(body)
 	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
-		select {
-		case <-time.After(largePause):
-		case <-ctx.Done():
-		}
+		_ = timing.Pause(ctx, largePause)
 	}
 	return whole.Bytes(), err
 }

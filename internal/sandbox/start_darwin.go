@@ -6,6 +6,15 @@ import (
 	"syscall"
 )
 
+// sandboxExec is the program that applies Seatbelt profiles.
+const sandboxExec = "/usr/bin/sandbox-exec"
+
+// Probe reports whether sandbox-exec exists.
+func Probe() Support {
+	info, err := os.Stat(sandboxExec)
+	return Support{Parts: []Part{{Name: "Seatbelt", OK: err == nil && info.Mode().IsRegular(), Detail: sandboxExec}}}
+}
+
 // Start is the prepared start of a [Command].
 type Start struct {
 	Command

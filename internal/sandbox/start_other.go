@@ -7,6 +7,11 @@ import (
 	"syscall"
 )
 
+// Probe reports that this system has no sandbox.
+func Probe() Support {
+	return Support{Parts: []Part{{Name: "a sandbox", Detail: "not supported on this system"}}}
+}
+
 // Start is the prepared start of a [Command].
 type Start struct{ Command }
 

@@ -150,6 +150,18 @@ func isHook(file, hooks string) bool {
 	})
 }
 
+// Top returns the folder with a .git that is an absolute path or the nearest one above; "" if there is none.
+func Top(path string) string {
+	for ; ; path = filepath.Dir(path) {
+		if _, err := os.Lstat(filepath.Join(path, ".git")); err == nil {
+			return path
+		}
+		if path == filepath.Dir(path) {
+			return ""
+		}
+	}
+}
+
 // Folders returns the absolute paths of the git folders of a working tree:
 // .git or the folder it refers to, and the one shared with other working trees.
 func Folders(top string) []string {

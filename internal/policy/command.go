@@ -230,8 +230,8 @@ func (f *facts) isOfProject(program, dir string) bool {
 	if dir == root {
 		return true
 	}
-	top := realPath(root)
-	if real := path.Join(top, within); !inside || holdsRepository(root, dir) || realPath(dir) != real {
+	real := path.Join(realPath(root), within)
+	if isOther := len(git.Top(dir)) > len(root); !inside || isOther || realPath(dir) != real {
 		return false
 	}
 	if program == "git" {
@@ -243,27 +243,9 @@ func (f *facts) isOfProject(program, dir string) bool {
 			return false
 		}
 	}
-	return f.tracked.get(within, func() bool { return isTracked(top, within) })
-}
-
-// isTracked reports whether git tracks files in a folder within another one.
-func isTracked(top, within string) bool {
-	for ; ; top, within = path.Dir(top), path.Join(path.Base(top), within) {
-		if _, err := os.Lstat(filepath.FromSlash(path.Join(top, ".git"))); err == nil {
-			return git.Tracks(filepath.FromSlash(top), within)
-		}
-		if top == path.Dir(top) {
-			return false
-		}
-	}
-}
-
-// holdsRepository reports whether git finds another repository in a folder than in the workspace.
-func holdsRepository(root, dir string) bool {
-	for at := dir; at != root; at = path.Dir(at) {
-		if _, err := os.Lstat(filepath.Join(filepath.FromSlash(at), ".git")); err == nil || at == "/" {
-			return true
-		}
-	}
-	return false
+	return f.tracked.get(within, func() bool {
+		top := git.Top(filepath.FromSlash(real))
+		rel, err := filepath.Rel(top, filepath.FromSlash(real))
+		return err == nil && git.Tracks(top, filepath.ToSlash(rel))
+	})
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -26,11 +25,8 @@ func (t *Tree) allNamedPaths(repositories []string) []string {
 	for _, rel := range repositories {
 		tops = append(tops, filepath.Dir(t.absolute(rel)))
 	}
-	for top := filepath.Dir(t.real); top != filepath.Dir(top); top = filepath.Dir(top) {
-		if _, err := os.Lstat(filepath.Join(top, ".git")); err == nil {
-			tops = append(tops, top)
-			break
-		}
+	if top := git.Top(filepath.Dir(t.real)); top != "" {
+		tops = append(tops, top)
 	}
 	var out []string
 	for _, path := range t.user.Configs() {

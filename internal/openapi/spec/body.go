@@ -49,18 +49,22 @@ func (r *reader) body(n node, p *params) (*bodyParams, error) {
 		kind < kindMultipart && r.hasFiles(media.get("schema")) {
 		kind, name, media = kindMultipart, content.member(i).name(), r.media(content.member(i))
 	}
-	b := &bodyParams{plan: Body{Type: sendable(name, kind),
-		Kind: kind, Required: request.get("required").Is(jsonx.True)}}
-	s := media.get("schema")
+	return r.bodyOf(Body{Type: name, Kind: kind, Required: request.get("required").Is(jsonx.True)},
+		p, media.get("schema"), media.get("encoding"), request.get("description").Text())
+}
+
+// bodyOf makes params of the schema of a body of a media type: one of each of its members, or one of all.
+func (r *reader) bodyOf(plan Body, p *params, s, encoding node, description string) (*bodyParams, error) {
 	resolved, err := r.resolve(s)
 	if err != nil {
 		return nil, err
 	}
-	if name == "*/*" && r.filesOf(resolved, 0) == oneFile {
+	b := &bodyParams{plan: plan}
+	b.plan.Type = sendable(plan.Type, plan.Kind)
+	if plan.Type == "*/*" && r.filesOf(resolved, 0) == oneFile {
 		b.plan.Kind, b.plan.Type = kindBytes, "application/octet-stream"
 	}
-	description := request.get("description").Text()
-	r.fields(b, resolved, media.get("encoding"))
+	r.fields(b, resolved, encoding)
 	if b.plan.Kind <= kindMultipart && r.isSpread(s, resolved) && r.spread(b, p, resolved) {
 		return b, nil
 	}
@@ -68,12 +72,18 @@ func (r *reader) body(n node, p *params) (*bodyParams, error) {
 	return b, nil
 }
 
+// mediaTypes returns the media types that an operation of Swagger 2.0 consumes or produces, which are
+// those of the document unless it has its own.
+func (r *reader) mediaTypes(n node, keyword string) []string {
+	if own := n.get(keyword); own.Value != nil {
+		return own.Strings()
+	}
+	return r.root.get(keyword).Strings()
+}
+
 // swaggerBody reads the body of an operation of Swagger 2.0.
 func (r *reader) swaggerBody(n node, p *params) (*bodyParams, error) {
-	types := n.get("consumes").strings()
-	if n.get("consumes").Value == nil {
-		types = r.root.get("consumes").strings()
-	}
+	types := r.mediaTypes(n, "consumes")
 	best, media := unsendable, ""
 	for _, m := range types {
 		if rank := r.rank(m, p.raw.get("schema")); rank < best {
@@ -85,18 +95,8 @@ func (r *reader) swaggerBody(n node, p *params) (*bodyParams, error) {
 		if media == "" || kind == kindForm || kind == kindMultipart {
 			kind, media = kindJSON, "application/json"
 		}
-		b := &bodyParams{plan: Body{Type: sendable(media, kind),
-			Kind: kind, Required: p.raw.get("required").Is(jsonx.True)}}
-		s := p.raw.get("schema")
-		resolved, err := r.resolve(s)
-		if err != nil {
-			return nil, err
-		}
-		if kind == kindJSON && r.isSpread(s, resolved) && r.spread(b, p, resolved) {
-			return b, nil
-		}
-		r.bodyParam(b, p, s, p.raw.get("description").Text())
-		return b, nil
+		return r.bodyOf(Body{Type: media, Kind: kind, Required: p.raw.get("required").Is(jsonx.True)},
+			p, p.raw.get("schema"), node{}, p.raw.get("description").Text())
 	}
 	if len(p.form) == 0 {
 		return nil, nil
@@ -128,13 +128,6 @@ func (r *reader) swaggerBody(n node, p *params) (*bodyParams, error) {
 		b.plan.Param = b.properties[0].name
 	}
 	return b, nil
-}
-
-func (n node) strings() []string {
-	if n.Value == nil {
-		return nil
-	}
-	return n.Strings()
 }
 
 // take makes the members of the body params, unless one has the name of another param.
@@ -190,7 +183,7 @@ func (r *reader) spread(b *bodyParams, p *params, s node) bool {
 		return false // the schema as a whole says what is wrong
 	}
 	required := map[string]bool{}
-	for _, name := range s.get("required").strings() {
+	for _, name := range s.get("required").Strings() {
 		required[name] = true
 	}
 	properties := s.get("properties")
@@ -470,10 +463,7 @@ func (r *reader) responses(n node, op *Operation) *bundledSchema {
 		kinds = append(kinds, others...)
 	}
 	if r.version == 20 {
-		types = n.get("produces").strings()
-		if n.get("produces").Value == nil {
-			types = r.root.get("produces").strings()
-		}
+		types = r.mediaTypes(n, "produces")
 		if types != nil && !slices.ContainsFunc(types, func(t string) bool { return kindOf(t) == kindJSON }) {
 			kinds = nil
 		}

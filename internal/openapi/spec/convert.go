@@ -188,20 +188,18 @@ func (c *converter) bundle(of *fragment, at node) (*bundledSchema, error) {
 	return out, nil
 }
 
-// size returns the length of a schema with definitions, or a little more.
-func (w *bundledSchema) size() int {
-	size := len(w.own) + len(`,"$defs":{}`)
+// whole returns a schema with its definitions.
+func (w *bundledSchema) whole() []byte {
+	if len(w.defs) == 0 {
+		return w.own
+	}
+	size := len(w.own) + len(`,"$defs":{}`) + len(w.defs)*len(`"":true,`)
 	for i, d := range w.defs {
-		size += len(d.name) + len(`"":true,`)
-		if i < w.kept {
+		if size += len(d.name); i < w.kept {
 			size += len(d.json)
 		}
 	}
-	return size
-}
-
-func (w *bundledSchema) appendTo(out []byte) []byte {
-	out = append(out, w.own[:len(w.own)-1]...)
+	out := append(make([]byte, 0, size), w.own[:len(w.own)-1]...)
 	if len(w.own) > len("{}") {
 		out = append(out, ',')
 	}
@@ -439,7 +437,11 @@ func (w *writer) keywords(n *jsonx.Value, description string, depth int, same, n
 		case "discriminator":
 			w.discriminator(n)
 		case "items":
-			w.itemSchemas(v, depth)
+			if v.Is(jsonx.Array) { // prefixItems since draft 2020-12
+				w.list("prefixItems", v, depth, false)
+			} else {
+				w.sub(name, v, depth, false)
+			}
 		case "not", "if", "then", "else":
 			w.sub(name, v, depth, same)
 		case "additionalProperties", "unevaluatedProperties", "unevaluatedItems", "propertyNames", "contains":
@@ -589,16 +591,6 @@ func (w *writer) discriminator(n *jsonx.Value) {
 		out.Members = append(out.Members, jsonx.NewMember("mapping", mapping))
 	}
 	w.value("discriminator", out)
-}
-
-// itemSchemas writes the schema of an array's elements; a list of them is prefixItems since
-// draft 2020-12.
-func (w *writer) itemSchemas(v *jsonx.Value, depth int) {
-	if v.Is(jsonx.Array) {
-		w.list("prefixItems", v, depth, false)
-		return
-	}
-	w.sub("items", v, depth, false)
 }
 
 // named writes a keyword whose value has a schema for each name.

@@ -17,29 +17,12 @@ type Document struct {
 	inputs, outputs []*bundledSchema // of the operations, as Read found them
 }
 
-// compose makes the schemas of all operations, in one piece of memory.
+// compose makes the schemas of all operations.
 func (d *Document) compose() {
-	total := 0
-	for _, schemas := range [][]*bundledSchema{d.inputs, d.outputs} {
-		for _, schema := range schemas {
-			if schema != nil && len(schema.defs) > 0 {
-				total += schema.size()
-			}
-		}
-	}
-	memory := make([]byte, 0, total)
-	next := func(schema *bundledSchema) []byte {
-		if len(schema.defs) == 0 {
-			return schema.own
-		}
-		start := len(memory)
-		memory = schema.appendTo(memory)
-		return memory[start:len(memory):len(memory)]
-	}
 	for i := range d.Operations {
-		d.Operations[i].Input = next(d.inputs[i])
+		d.Operations[i].Input = d.inputs[i].whole()
 		if d.outputs[i] != nil {
-			d.Operations[i].Output = next(d.outputs[i])
+			d.Operations[i].Output = d.outputs[i].whole()
 		}
 	}
 }

@@ -77,12 +77,10 @@ func Read(data []byte, o Options) (*Document, error) {
 		fileKinds: map[*jsonx.Value]int{}}
 	d := &Document{}
 	r.doc = d
-	paths := r.root.get("paths")
-	for _, item := range paths.members() {
-		if strings.HasPrefix(item.name(), "x-") {
-			continue
+	for _, item := range root.get("paths").members() {
+		if !strings.HasPrefix(item.name(), "x-") {
+			r.operations(item)
 		}
-		r.operations(item)
 	}
 	for i := range d.Operations {
 		d.Server = cmp.Or(d.Server, d.Operations[i].Server)
@@ -197,10 +195,7 @@ func (r *reader) operation(n, item node, method, route string) {
 	op := Operation{
 		Name: r.unique(name, method, route), ID: id, Method: method, Path: route,
 		Deprecated: n.get("deprecated").Is(jsonx.True), Summary: summaryOf(n, item),
-		Description: describe(n, item, method, route),
-	}
-	if tags := n.get("tags"); tags.Value != nil {
-		op.Tags = tags.Strings()
+		Description: describe(n, item, method, route), Tags: n.get("tags").Strings(),
 	}
 	input, output, err := r.use(n, item, &op)
 	r.addOperation(op, input, output, err)

@@ -128,15 +128,7 @@ func (b *builder) address() (string, error) {
 
 // escapeRoute encodes the literal part of a path, which may be encoded already.
 func escapeRoute(s string) string {
-	var out strings.Builder
-	for i := 0; i < len(s); i++ {
-		if c := s[i]; c > ' ' && c < 0x7f && !strings.ContainsRune("\"<>\\^`{|}?#", rune(c)) {
-			out.WriteByte(c)
-		} else {
-			out.WriteString(escapeByte(c))
-		}
-	}
-	return out.String()
+	return encode(s, func(c byte) bool { return c > ' ' && c < 0x7f && strings.IndexByte("\"<>\\^`{|}?#", c) < 0 })
 }
 
 // segment returns the value of a param in the path. What the server could take for another
@@ -305,27 +297,30 @@ func deepPairs(out []pair, name string, v *jsonx.Value, key, escape func(string)
 }
 
 // escape percent-encodes everything but unreserved characters (RFC 3986).
-func escape(s string) string { return encode(s, "-._~") }
+func escape(s string) string { return escapeBut(s, "-._~") }
 
 // escapeReserved keeps reserved characters too, except those that would begin another part.
-func escapeReserved(s string) string { return encode(s, "-._~:/?@!$'()*,;[]") }
+func escapeReserved(s string) string { return escapeBut(s, "-._~:/?@!$'()*,;[]") }
 
-func encode(s, keep string) string {
-	var out strings.Builder
-	for i := 0; i < len(s); i++ {
-		c := s[i]
-		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte(keep, c) >= 0 {
-			out.WriteByte(c)
-		} else {
-			out.WriteString(escapeByte(c))
-		}
-	}
-	return out.String()
+// escapeBut keeps letters, digits and some other characters.
+func escapeBut(s, others string) string {
+	return encode(s, func(c byte) bool {
+		return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte(others, c) >= 0
+	})
 }
 
-func escapeByte(c byte) string {
+// encode percent-encodes the bytes that are not kept.
+func encode(s string, keep func(c byte) bool) string {
 	const hex = "0123456789ABCDEF"
-	return string([]byte{'%', hex[c>>4], hex[c&15]})
+	out := make([]byte, 0, len(s))
+	for i := range len(s) {
+		if c := s[i]; keep(c) {
+			out = append(out, c)
+		} else {
+			out = append(out, '%', hex[c>>4], hex[c&15])
+		}
+	}
+	return string(out)
 }
 
 func (b *builder) headers() error {
@@ -521,15 +516,7 @@ func joined(parts []part) (body []byte, contentType string) {
 // quoted encodes a name in a header of a part as browsers do, and all control characters, because
 // of which servers refuse the body.
 func quoted(s string) string {
-	var out strings.Builder
-	for i := range len(s) {
-		if c := s[i]; c == '"' || c < ' ' || c == 0x7f {
-			out.WriteString(escapeByte(c))
-		} else {
-			out.WriteByte(c)
-		}
-	}
-	return out.String()
+	return encode(s, func(c byte) bool { return c != '"' && c >= ' ' && c != 0x7f })
 }
 
 func oneLine(s string) string {

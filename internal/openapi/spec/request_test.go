@@ -225,6 +225,12 @@ func TestParamsOfOperations(t *testing.T) {
 	if want := `"f":{"type":"string","format":"binary"},"g":{"type":"array","items":{"type":"string","format":"binary"}}`; !strings.Contains(string(x.Input), want) || x.Server != "https://x.example" {
 		t.Errorf("%s, %s", x.Input, x.Server)
 	}
+	// A body of any type that is a file is sent as it is, as in OpenAPI 3.
+	x = one(t, "x.json", `"swagger":"2.0","host":"x.example"`, `"consumes":["*/*"],"parameters":[{"name":"b","in":"body","schema":{"format":"binary"}}]`)
+	r, err := x.Request([]byte(`{"id":"1","body":"a.bin"}`), func(_, value string) (File, error) { return File{value, "text/css", []byte(value)}, nil })
+	if err != nil || r.Header.Get("Content-Type") != "application/octet-stream" || string(r.Body) != "a.bin" {
+		t.Errorf("%+v, %v", r, err)
+	}
 }
 
 func TestResultsOfOperations(t *testing.T) {

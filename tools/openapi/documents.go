@@ -20,7 +20,6 @@ import (
 	"github.com/pb33f/libopenapi/datamodel"
 	v2 "github.com/pb33f/libopenapi/datamodel/high/v2"
 	v3 "github.com/pb33f/libopenapi/datamodel/high/v3"
-	"github.com/pb33f/libopenapi/orderedmap"
 )
 
 // document is a line of documents.txt.
@@ -73,8 +72,7 @@ func readDocuments(ctx context.Context, path string) ([]document, error) {
 type operation struct {
 	Method, Path, ID string
 	Params           []param
-	Body             []string // media types in the document's order; empty without a body
-	BodyRequired     bool
+	HasBody          bool
 }
 
 type param struct {
@@ -156,21 +154,11 @@ func readV3(doc *v3.Document) model {
 		for method, op := range item.GetOperations().FromOldest() {
 			o := operation{Method: strings.ToUpper(method), Path: path, ID: op.OperationId}
 			o.Params = joined(paramsV3(item.Parameters), paramsV3(op.Parameters))
-			if body := op.RequestBody; body != nil {
-				o.Body, o.BodyRequired = keys(body.Content), body.Required != nil && *body.Required
-			}
+			o.HasBody = op.RequestBody != nil
 			m.Operations = append(m.Operations, o)
 		}
 	}
 	return m
-}
-
-func keys[V any](m *orderedmap.Map[string, V]) []string {
-	var out []string
-	for key := range m.FromOldest() {
-		out = append(out, key)
-	}
-	return out
 }
 
 func paramsV3(params []*v3.Parameter) []param {
@@ -205,18 +193,10 @@ func readV2(doc *v2.Swagger) model {
 		for method, op := range item.GetOperations().FromOldest() {
 			o := operation{Method: strings.ToUpper(method), Path: path, ID: op.OperationId}
 			for _, p := range joined(paramsV2(item.Parameters), paramsV2(op.Parameters)) {
-				switch p.In {
-				case "body", "formData":
-					o.BodyRequired = o.BodyRequired || p.Required
-					o.Body = doc.Consumes
-					if len(op.Consumes) > 0 {
-						o.Body = op.Consumes
-					}
-					if p.In == "body" {
-						continue
-					}
+				o.HasBody = o.HasBody || p.In == "body" || p.In == "formData"
+				if p.In != "body" {
+					o.Params = append(o.Params, p)
 				}
-				o.Params = append(o.Params, p)
 			}
 			m.Operations = append(m.Operations, o)
 		}
@@ -272,35 +252,6 @@ func auth(schemes []scheme) []any {
 	return out
 }
 
-// match returns the operation that a request is of: the one with the most fixed segments.
-func match(operations []operation, method, path string) (operation, bool) {
-	have := strings.Split(path, "/")
-	best, most := operation{}, -1
-	for _, o := range operations {
-		want := strings.Split(o.Path, "/")
-		if o.Method != method || len(want) != len(have) {
-			continue
-		}
-		fixed := 0
-		for i := range want {
-			before, rest, variable := strings.Cut(want[i], "{")
-			_, after, _ := strings.Cut(rest, "}")
-			switch {
-			case !variable && want[i] == have[i]:
-				fixed++
-			case variable && strings.HasPrefix(have[i], before) &&
-				(strings.Contains(after, "{") || strings.HasSuffix(have[i], after)):
-			default:
-				fixed = -1 << 20
-			}
-		}
-		if fixed > most {
-			best, most = o, fixed
-		}
-	}
-	return best, most >= 0
-}
-
 // compare returns what the judge reads otherwise than toolreg. Operations without an id are
 // not compared, nor are documents of which the judge makes no model.
 func compare(operations []operation, tools []tool) []string {
@@ -347,7 +298,7 @@ func compare(operations []operation, tools []tool) []string {
 				known++
 			}
 		}
-		if len(o.Body) == 0 && len(schema.Properties) > known {
+		if !o.HasBody && len(schema.Properties) > known {
 			out = append(out, fmt.Sprintf("%s: %d params, but the judge reads %d and no body",
 				o.ID, len(schema.Properties), known))
 		}

@@ -8,13 +8,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"net"
 	"net/http"
 	"net/http/httputil"
 	"net/url"
 	"os/exec"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -179,25 +177,6 @@ func (p *prism) taken() []exchange {
 	return out
 }
 
-// send gives a changed request to Prism.
-func (p *prism) send(ctx context.Context, e exchange) (verdict, error) {
-	target := *e.url
-	target.Scheme, target.Host = p.direct.Scheme, p.direct.Host
-	r, err := http.NewRequestWithContext(ctx, e.method, target.String(), bytes.NewReader(e.body))
-	if err != nil {
-		return verdict{}, err
-	}
-	r.Header = e.header.Clone()
-	r.Header.Del("Content-Length")
-	resp, err := http.DefaultTransport.RoundTrip(r)
-	if err != nil {
-		return verdict{ended: true}, p.relaunch(ctx)
-	}
-	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
-	return judge(resp.StatusCode, resp.Header, body), err
-}
-
 // violation is a part of a request that does not match the document.
 type violation struct {
 	Location []string
@@ -235,10 +214,8 @@ func judge(status int, header http.Header, body []byte) verdict {
 
 // tally is what the calls of one document came to.
 type tally struct {
-	tools, calls, accepted int
-	invalid, invalidToo    int            // refused by toolreg; by Prism too
-	notes                  map[string]int // why calls were not accepted
-	letThrough             []string       // Prism refused what toolreg sent although the params were made invalid
+	calls, accepted int
+	notes           map[string]int // why calls were not accepted
 }
 
 func (t *tally) note(text string) { t.notes[text]++ }
@@ -262,14 +239,11 @@ func (t tool) needs() []string {
 	return strings.Split(strings.TrimSuffix(list, "."), ", ")
 }
 
-// callAll calls every tool with generated params and then with invalid ones.
+// callAll calls every tool with generated params.
 func callAll(ctx context.Context, s *session, p *prism, tools []tool,
-	operations []operation, verbose func(string, ...any)) (tally, error) {
+	verbose func(string, ...any)) (tally, error) {
 	t := tally{notes: map[string]int{}}
 	for i, one := range tools {
-		t.tools++
-		var valid *exchange
-		var params map[string]any
 		for _, optional := range []amount{required, all, some} {
 			g, err := newGenerator(one.InputSchema, uint64(i)*3+uint64(optional))
 			if err == nil && optional != required {
@@ -315,16 +289,7 @@ func callAll(ctx context.Context, s *session, p *prism, tools []tool,
 				}
 			default:
 				t.accepted++
-				if optional != some {
-					valid, params = &got[0], made
-				}
 			}
-		}
-		if valid == nil {
-			continue
-		}
-		if err := callInvalid(ctx, s, p, one, operations, *valid, params, &t, verbose); err != nil {
-			return t, err
 		}
 	}
 	return t, nil
@@ -342,179 +307,4 @@ func kindOf(refusal string) string {
 func encode(v any) string {
 	data, _ := json.Marshal(v)
 	return head(string(data), 600)
-}
-
-// callInvalid calls a tool with params of which one is wrong. What toolreg refuses, Prism
-// must refuse as well.
-func callInvalid(ctx context.Context, s *session, p *prism, one tool, operations []operation,
-	valid exchange, params map[string]any, t *tally, verbose func(string, ...any)) error {
-	op, ok := match(operations, valid.method, valid.url.EscapedPath())
-	if !ok {
-		t.note("the judge does not know the operation")
-		verbose("%s: no operation for %s %s", one.Name, valid.method, valid.url)
-		return nil
-	}
-	var schema struct {
-		Properties map[string]json.RawMessage
-		Required   []string
-	}
-	if err := json.Unmarshal(one.InputSchema, &schema); err != nil {
-		return err
-	}
-	tried := 0
-	for _, name := range slices.Sorted(maps.Keys(params)) {
-		for _, change := range changes(schema.Properties[name], slices.Contains(schema.Required, name)) {
-			request, ok := apply(valid, op, name, change)
-			if !ok || tried == 6 {
-				continue
-			}
-			tried++
-			wrong := maps.Clone(params)
-			if change.drop {
-				delete(wrong, name)
-			} else {
-				wrong[name] = change.value
-			}
-			p.taken()
-			_, err := s.request("call", map[string]any{"tool": one.Name, "params": wrong})
-			sent := p.taken()
-			var failed *rpcError
-			switch {
-			case err == nil:
-				if len(sent) == 1 && sent[0].refusal != "" {
-					t.letThrough = append(t.letThrough, fmt.Sprintf("%s %s: %s", one.Name, name, sent[0].refusal))
-				}
-				continue
-			case !errors.As(err, &failed):
-				return err
-			case failed.Data.Exit != 4:
-				t.note("invalid params: toolreg: " + failed.Data.Code)
-				continue
-			}
-			v, err := p.send(ctx, request)
-			if err != nil {
-				return err
-			}
-			if v.ended {
-				continue
-			}
-			t.invalid++
-			if v.refusal != "" {
-				t.invalidToo++
-			} else {
-				t.note("prism takes what toolreg refuses: " + change.String())
-				verbose("%s: prism takes %s of %s (%d): %v\n  %s %s %s", one.Name, change, name,
-					v.status, failed, request.method, request.url, head(string(request.body), 400))
-			}
-		}
-	}
-	return nil
-}
-
-// change makes a param invalid.
-type change struct {
-	drop  bool
-	value any
-	what  string
-}
-
-func (c change) String() string { return c.what }
-
-func changes(schema json.RawMessage, needed bool) []change {
-	var out []change
-	if needed {
-		out = append(out, change{drop: true, what: "a missing param"})
-	}
-	var s struct {
-		Type any
-		Enum []any
-	}
-	if json.Unmarshal(schema, &s) != nil {
-		return out
-	}
-	types := typesOf(s.Type)
-	if len(s.Enum) > 0 && !slices.Contains(types, "null") {
-		return append(out, change{value: "no-such-value", what: "a value out of its enum"})
-	}
-	if len(types) != 1 {
-		return out
-	}
-	switch types[0] {
-	case "integer", "number", "boolean":
-		out = append(out, change{value: "not-a-" + types[0], what: "text for a " + types[0]})
-	}
-	return out
-}
-
-// apply makes the change in the request that a valid call sent. It reports false where the
-// request has no such place.
-func apply(e exchange, op operation, name string, c change) (exchange, bool) {
-	text := fmt.Sprint(c.value)
-	target := *e.url
-	e.url, e.header = &target, e.header.Clone()
-	for _, param := range op.Params {
-		if param.Name != name {
-			continue
-		}
-		switch param.In {
-		case "query":
-			query := target.Query()
-			if !query.Has(name) {
-				return e, false
-			}
-			if query.Del(name); !c.drop {
-				query.Set(name, text)
-			}
-			target.RawQuery = query.Encode()
-			return e, true
-		case "header":
-			if e.header.Del(name); !c.drop {
-				e.header.Set(name, text)
-			}
-			return e, true
-		case "path":
-			if c.drop {
-				return e, false
-			}
-			want, have := strings.Split(op.Path, "/"), strings.Split(target.EscapedPath(), "/")
-			for i := range want {
-				if want[i] == "{"+name+"}" {
-					have[i] = url.PathEscape(text)
-					target.Path, target.RawPath = strings.Join(have, "/"), ""
-					return e, true
-				}
-			}
-			return e, false
-		case "cookie":
-			return e, false
-		}
-	}
-	kind, _, _ := strings.Cut(e.header.Get("Content-Type"), ";")
-	switch {
-	case len(e.body) == 0:
-	case kind == "application/x-www-form-urlencoded":
-		form, err := url.ParseQuery(string(e.body))
-		if err != nil || !form.Has(name) {
-			return e, false
-		}
-		if form.Del(name); !c.drop {
-			form.Set(name, text)
-		}
-		e.body = []byte(form.Encode())
-		return e, true
-	case strings.Contains(kind, "json"):
-		var body map[string]any
-		if json.Unmarshal(e.body, &body) != nil {
-			return e, false
-		}
-		if _, ok := body[name]; !ok {
-			return e, false
-		}
-		if delete(body, name); !c.drop {
-			body[name] = c.value
-		}
-		e.body, _ = json.Marshal(body)
-		return e, true
-	}
-	return e, false
 }

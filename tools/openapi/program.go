@@ -34,8 +34,8 @@ func (p program) command(ctx context.Context, args ...string) *exec.Cmd {
 
 // usage is what a process needed.
 type usage struct {
-	Elapsed, CPU time.Duration
-	Memory       int64 // the most, in bytes
+	CPU    time.Duration
+	Memory int64 // the most, in bytes
 }
 
 // measureArg makes this program run another one and report what it needed.
@@ -47,13 +47,12 @@ const measureArg = "measure"
 func measure(argv []string) int {
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
-	start := time.Now()
 	err := cmd.Run()
 	if cmd.ProcessState == nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	used := usage{Elapsed: time.Since(start), CPU: cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()}
+	used := usage{CPU: cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()}
 	if r, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); ok {
 		used.Memory = r.Maxrss * 1024
 	}
@@ -106,13 +105,10 @@ type session struct {
 	id  int
 }
 
-// rpcError is the error of a request. Code and Exit are those of --json.
+// rpcError is the error of a request. Code is that of --json.
 type rpcError struct {
 	Message string
-	Data    struct {
-		Code string
-		Exit int
-	}
+	Data    struct{ Code string }
 }
 
 func (e *rpcError) Error() string { return e.Message }

@@ -25,18 +25,6 @@ func TestGeneratedParamsAreValid(t *testing.T) {
 	}
 }
 
-func TestMatchPrefersFixedSegments(t *testing.T) {
-	operations := []operation{{Method: "GET", Path: "/a/{id}"}, {Method: "GET", Path: "/a/b"}, {Method: "POST", Path: "/a/b"}, {Method: "GET", Path: "/a/{id}.{kind}/c"}}
-	for path, want := range map[string]string{"/a/b": "/a/b", "/a/x": "/a/{id}", "/a/x.json/c": "/a/{id}.{kind}/c"} {
-		if got, ok := match(operations, "GET", path); !ok || got.Path != want {
-			t.Errorf("%s: %s, want %s", path, got.Path, want)
-		}
-	}
-	if got, ok := match(operations, "GET", "/b"); ok {
-		t.Errorf("/b: %s", got.Path)
-	}
-}
-
 func TestVerdictIsAboutTheRequest(t *testing.T) {
 	for _, tt := range []struct {
 		violations, body, refusal string

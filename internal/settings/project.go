@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/settings/consent"
 	"github.com/toolreg/toolreg/internal/settings/document"
@@ -117,10 +116,7 @@ func (l *loader) describe(dir string, fromProject *layers.Layer, files, imports 
 		read = append(read, servers.Layer)
 	}
 	for _, layer := range read {
-		f := asked(layer)
-		if f != nil {
-			f.Project, f.Expand = l.root, expandKnown(l.env)
-		}
+		f := l.asked(layer)
 		programs = append(programs, consent.Programs(f)...)
 		p.Loosens, p.Expands = append(p.Loosens, consent.Loosens(f)...), append(p.Expands, consent.Expands(f)...)
 	}
@@ -161,26 +157,20 @@ func userRunners(servers []Server, known func(string) (string, error)) []string 
 	return out
 }
 
-// asked returns the part of a layer that needs consent; nil for a nil layer.
-func asked(l *layers.Layer) *consent.File {
-	if l == nil {
-		return nil
+// asked returns a layer as a file for which consent is asked; an empty one for nil.
+func (l *loader) asked(layer *layers.Layer) *consent.File {
+	if layer == nil {
+		layer = &layers.Layer{}
 	}
-	f := &consent.File{Path: l.File, Root: l.Root}
-	for _, e := range l.Settings {
-		f.Settings = append(f.Settings, consent.Setting{Row: e.Row, Key: e.Key,
-			Value: e.Value, Pos: jsonx.NewPos(e.Origin.Line, e.Origin.Col)})
-	}
-	return f
+	return &consent.File{Layer: layer, Project: l.root, Expand: expandKnown(l.env)}
 }
 
 // cover collects the files that a grant covers, and the plugins among them.
 func (l *loader) cover(dir string, fromProject *layers.Layer, files []trust.File,
 	programs []consent.Program) ([]trust.File, []consent.Plugin, error) {
-	expanded := expandKnown(l.env)
-	trees := append([]string{filepath.Join(dir, "plugins")},
-		consent.PluginFolders(asked(fromProject), l.root, expanded)...)
-	plugins := consent.Plugins(asked(fromProject), l.root, trees)
+	expanded, asked := expandKnown(l.env), l.asked(fromProject)
+	trees := append([]string{filepath.Join(dir, "plugins")}, consent.PluginFolders(asked, l.root, expanded)...)
+	plugins := consent.Plugins(asked, l.root, trees)
 	for _, p := range plugins {
 		programs = append(programs, p.Programs...)
 	}
@@ -202,7 +192,7 @@ func (l *loader) cover(dir string, fromProject *layers.Layer, files []trust.File
 // trustWithoutImports applies a project that is trusted except for the files of
 // other programs, which the setting imports has added since the grant.
 func (l *loader) trustWithoutImports(p *Project, dir string, fromProject *layers.Layer, files []trust.File) {
-	covered, _, err := l.cover(dir, fromProject, files, consent.Programs(asked(fromProject)))
+	covered, _, err := l.cover(dir, fromProject, files, consent.Programs(l.asked(fromProject)))
 	if err != nil || len(covered) == 0 || l.opts.Trust == nil {
 		return
 	}

@@ -284,10 +284,7 @@ func (s *Settings) Scripts(environ []string) (scripts, folders []string, err err
 
 // programs returns the folders of plugins, their manifests, and what the settings and plugins run.
 func (s *Settings) programs(environ []string) (folders, manifests []string, programs []trust.Program) {
-	f := &consent.File{}
-	for e := range s.merged.All() {
-		f.Settings = append(f.Settings, consent.Setting{Row: e.Row, Key: e.Key, Value: e.Value})
-	}
+	f := &consent.File{Layer: &layers.Layer{Settings: slices.Collect(s.merged.All())}}
 	expanded := expandKnown(expand.NewEnviron(environ))
 	all := consent.Programs(f)
 	folders = []string{filepath.Join(s.ProjectRoot, projectFolder, "plugins")}

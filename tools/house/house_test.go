@@ -141,7 +141,7 @@ func rooms() map[string][]string {
 		"internal/serve/transport":     {"internal/mcpclient/wire", "internal/serve/auth", "internal/webaddr"},
 		"internal/serverjson":          {"internal/registry", "internal/webaddr"},
 		"internal/settings":            {"internal/process", "internal/registry", "internal/settings/consent", "internal/settings/decode", "internal/settings/document", "internal/settings/imports", "internal/settings/layers", "internal/settings/merge", "internal/settings/table", "internal/trust"},
-		"internal/settings/consent":    {"internal/process", "internal/settings/document", "internal/settings/table", "internal/trust"},
+		"internal/settings/consent":    {"internal/process", "internal/settings/document", "internal/settings/layers", "internal/settings/table", "internal/trust"},
 		"internal/settings/decode":     {"internal/settings/layers", "internal/settings/merge", "internal/settings/table"},
 		"internal/settings/document":   {"internal/trust"},
 		"internal/settings/edit":       {"internal/atomicfile", "internal/registry", "internal/settings/document", "internal/settings/layers", "internal/settings/table", "internal/trust"},

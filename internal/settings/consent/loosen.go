@@ -8,17 +8,15 @@ import (
 	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/secret"
 	"github.com/toolreg/toolreg/internal/settings/document"
+	"github.com/toolreg/toolreg/internal/settings/layers"
 	"github.com/toolreg/toolreg/internal/settings/table"
 	"github.com/toolreg/toolreg/internal/text"
 	"github.com/toolreg/toolreg/internal/trust"
 )
 
 // Loosens lists the settings in a file that allow more than the defaults, one per
-// line, with secrets masked. f may be nil.
+// line, with secrets masked.
 func Loosens(f *File) []string {
-	if f == nil {
-		return nil
-	}
 	var out []string
 	for _, s := range f.Settings {
 		out = append(out, f.loosens(s)...)
@@ -26,38 +24,37 @@ func Loosens(f *File) []string {
 	return out
 }
 
-func (f *File) loosens(s Setting) []string {
+func (f *File) loosens(s layers.Setting) []string {
 	var out []string
-	add := func(n *jsonx.Value, at jsonx.Pos) {
-		out = append(out, fmt.Sprintf("%s: %s = %s", f.place(at), document.Printable(s.Key), s.Row.Masked(n)))
+	add := func(n *jsonx.Value, key string, line int) {
+		out = append(out, fmt.Sprintf("%s: %s = %s", f.place(line), document.Printable(key), s.Row.Masked(n)))
 	}
 	switch {
 	case s.Row.Name == workspaceRoot:
-		add(s.Value, s.Pos)
+		add(s.Value, s.Key, s.Origin.Line)
 		out[0] += f.outside(s.Value.Text())
 	case s.Row.Type == table.Named && s.Row.Loosens != nil:
 		for _, entry := range s.Value.Members {
 			if s.Row.Loosens(entry.Value) {
-				out = append(out, fmt.Sprintf("%s: %s = %s",
-					f.place(entry.Pos), document.Printable(s.Key+"."+entry.Name), s.Row.Masked(entry.Value)))
+				add(entry.Value, s.Key+"."+entry.Name, int(entry.Line))
 			}
 		}
 	case s.Row.Type == table.Named:
 		for _, entry := range s.Value.Members {
 			for _, member := range entry.Value.Members {
-				out = append(out, f.loosens(Setting{Row: s.Row.Field(member.Name),
-					Key: s.Key + "." + entry.Name + "." + member.Name, Value: member.Value, Pos: member.Pos})...)
+				out = append(out, f.loosens(layers.Setting{Row: s.Row.Field(member.Name), Value: member.Value,
+					Key: s.Key + "." + entry.Name + "." + member.Name, Origin: layers.Origin{Line: int(member.Line)}})...)
 			}
 		}
 	case s.Row.Loosens == nil || !s.Row.Loosens(s.Value):
 	case s.Row.Type == table.Objects:
 		for _, item := range s.Value.Items {
 			if s.Row.Loosens(&jsonx.Value{Items: []*jsonx.Value{item}}) {
-				add(item, item.Pos)
+				add(item, s.Key, int(item.Line))
 			}
 		}
 	default:
-		add(s.Value, s.Pos)
+		add(s.Value, s.Key, s.Origin.Line)
 	}
 	return out
 }
@@ -67,9 +64,6 @@ const workspaceRoot = "workspace.root"
 
 // outside says where a workspace is that is not in the project; "" if it is there.
 func (f *File) outside(folder string) string {
-	if f.Expand == nil {
-		return ""
-	}
 	path, err := f.Expand(folder)
 	if err != nil {
 		return "" // the variable is shown
@@ -83,15 +77,15 @@ func (f *File) outside(folder string) string {
 }
 
 // Expands lists all variables and references in the strings of a file, one per
-// line. f may be nil.
+// line.
 func Expands(f *File) []string {
-	if f == nil || f.Root == nil {
+	if f.Root == nil {
 		return nil
 	}
 	var out []string
 	f.Root.Walk("", func(key string, n *jsonx.Value) {
 		for _, name := range mentions(n.Text()) {
-			out = append(out, fmt.Sprintf("%s:%d: %s: %s", f.Path, n.Line, document.Printable(key), quoteWord(name)))
+			out = append(out, fmt.Sprintf("%s:%d: %s: %s", f.File, n.Line, document.Printable(key), quoteWord(name)))
 		}
 	})
 	return out

@@ -25,10 +25,7 @@ type Plugin struct {
 // programs run in the folder of the plugin, with the variables that f sets. A
 // manifest with mistakes is read as far as possible.
 func Plugins(f *File, root string, folders []string) []Plugin {
-	var env []string
-	if f != nil {
-		env = f.env()
-	}
+	env := f.env()
 	var out []Plugin
 	for _, folder := range folders {
 		if p := pluginAt(root, folder, env); p != nil {
@@ -141,11 +138,8 @@ func DescribePlugins(root string, plugins []Plugin, v Variables) []string {
 }
 
 // PluginFolders returns the absolute paths of the plugin folders that a file adds
-// and that are inside the project at root. f may be nil.
+// and that are inside the project at root.
 func PluginFolders(f *File, root string, v Variables) []string {
-	if f == nil {
-		return nil
-	}
 	var out []string
 	for _, s := range f.Settings {
 		if s.Row.Name != "plugins.paths" {

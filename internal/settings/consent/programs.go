@@ -17,6 +17,7 @@ import (
 	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/secret"
 	"github.com/toolreg/toolreg/internal/settings/document"
+	"github.com/toolreg/toolreg/internal/settings/layers"
 	"github.com/toolreg/toolreg/internal/settings/table"
 	"github.com/toolreg/toolreg/internal/trust"
 )
@@ -37,15 +38,12 @@ type Program struct {
 	Shown    []string // those entries of Env to show with the program
 }
 
-// Programs lists what a file would run or connect to, in file order. f may be nil.
+// Programs lists what a file would run or connect to, in file order.
 func Programs(f *File) []Program {
-	if f == nil {
-		return nil
-	}
 	var out []Program
 	for _, s := range f.Settings {
 		run := func(argv, env []string) {
-			out = append(out, Program{Key: s.Key, Place: f.place(s.Pos), Argv: argv, Env: env})
+			out = append(out, Program{Key: s.Key, Place: f.place(s.Origin.Line), Argv: argv, Env: env})
 		}
 		switch {
 		case s.Row.Type == table.Command:
@@ -63,7 +61,7 @@ func Programs(f *File) []Program {
 			}
 		case s.Row.Name == "env":
 			all := valuesOf(s.Value) // variables such as BASH_ENV and NODE_OPTIONS name code to run
-			out = append(out, Program{Key: s.Key, Place: f.place(s.Pos), Env: all, Shown: all})
+			out = append(out, Program{Key: s.Key, Place: f.place(s.Origin.Line), Env: all, Shown: all})
 		case s.Row.Runs && s.Row.Type == table.Strings:
 			for _, path := range s.Value.Strings() {
 				run([]string{path}, nil)
@@ -79,11 +77,11 @@ func Programs(f *File) []Program {
 		func(p Program) bool { return len(p.Argv) == 0 && p.URL == "" && p.Document == "" && len(p.Env) == 0 })
 }
 
-func (f *File) place(at jsonx.Pos) string {
-	if at.Line == 0 {
-		return f.Path
+func (f *File) place(line int) string {
+	if line == 0 {
+		return f.File
 	}
-	return f.Path + ":" + strconv.Itoa(int(at.Line))
+	return f.File + ":" + strconv.Itoa(line)
 }
 
 // env returns the file's top-level setting env as "NAME=value".
@@ -108,11 +106,11 @@ func valuesOf(n *jsonx.Value) []string {
 }
 
 // servers lists what the entries of mcpServers run and connect to.
-func (f *File) servers(s Setting) []Program {
+func (f *File) servers(s layers.Setting) []Program {
 	var out []Program
 	for _, entry := range s.Value.Members {
 		v := entry.Value
-		p := Program{Key: s.Key + "." + entry.Name, Place: f.place(entry.Pos), Literal: v.Get("from") != nil,
+		p := Program{Key: s.Key + "." + entry.Name, Place: f.place(int(entry.Line)), Literal: v.Get("from") != nil,
 			Cwd: v.Get("cwd").Text(), Env: valuesOf(v.Get("env"))}
 		p.Shown = p.Env
 		if address := v.Get("httpUrl").Text() + v.Get("url").Text(); address != "" {
@@ -131,10 +129,10 @@ func (f *File) servers(s Setting) []Program {
 }
 
 // apis lists what the entries of openapi connect to.
-func (f *File) apis(s Setting) []Program {
+func (f *File) apis(s layers.Setting) []Program {
 	var out []Program
 	for _, entry := range s.Value.Members {
-		p := Program{Key: s.Key + "." + entry.Name, Place: f.place(entry.Pos)}
+		p := Program{Key: s.Key + "." + entry.Name, Place: f.place(int(entry.Line))}
 		spec, base := entry.Value.Get("spec").Text(), entry.Value.Get("baseUrl").Text()
 		if strings.Contains(spec, "://") {
 			p.URL, p.API = spec, base == ""
@@ -160,18 +158,18 @@ func (f *File) logins(key string, oauth *jsonx.Value) []Program {
 		if field.Value.Kind == jsonx.String && slices.Contains([]string{"issuer",
 			"authorizationUrl", "tokenUrl", "registrationUrl", "idpIssuer"}, field.Name) {
 			out = append(out, Program{Key: key + ".oauth." + field.Name,
-				Place: f.place(field.Pos), URL: field.Value.Text()})
+				Place: f.place(int(field.Line)), URL: field.Value.Text()})
 		}
 	}
 	return out
 }
 
 // references lists the cmd: references in a setting.
-func (f *File) references(s Setting) []Program {
+func (f *File) references(s layers.Setting) []Program {
 	var out []Program
 	s.Value.Walk(s.Key, func(key string, n *jsonx.Value) {
 		if kind, target := secret.Reference(n.Text()); kind == "cmd" {
-			out = append(out, Program{Key: key, Place: f.place(n.Pos), Argv: splitOrFields(target)})
+			out = append(out, Program{Key: key, Place: f.place(int(n.Line)), Argv: splitOrFields(target)})
 		}
 	})
 	return out
@@ -351,21 +349,11 @@ func Expand(programs []Program, root string, v Variables, inherited []string) []
 	return out
 }
 
-// File is a settings file that is not trusted yet.
+// File is a settings file that is not trusted yet and may contain mistakes.
 type File struct {
-	Path     string
-	Root     *jsonx.Value // nil if the file could not be parsed
-	Settings []Setting    // in file order
+	*layers.Layer
 	// Project is the root of the project, and Expand expands the variables in a text, for
 	// [Loosens].
 	Project string
-	Expand  func(string) (string, error)
-}
-
-// Setting is one setting of a [File]. It may contain mistakes.
-type Setting struct {
-	Row   *table.Row
-	Key   string // as written, with dots
-	Value *jsonx.Value
-	Pos   jsonx.Pos
+	Expand  Variables
 }

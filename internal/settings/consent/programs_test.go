@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
-	"github.com/toolreg/toolreg/internal/settings/document"
+	"github.com/toolreg/toolreg/internal/settings/layers"
 	"github.com/toolreg/toolreg/internal/settings/table"
 	"github.com/toolreg/toolreg/internal/trust"
 )
@@ -18,23 +18,12 @@ import (
 // parse returns a settings file p with a text.
 func parse(t *testing.T, text string) *File {
 	t.Helper()
-	doc, problems := document.Parse("p", []byte(text))
-	if doc == nil {
-		t.Fatal(problems)
+	l := layers.Read(table.NewIndex(), layers.ScopeProject, "p", []byte(text))
+	if l.Root == nil {
+		t.Fatal(l.Problems)
 	}
-	f, index := &File{Path: "p", Root: doc.Root}, table.NewIndex()
-	var add func(prefix string, members []jsonx.Member)
-	add = func(prefix string, members []jsonx.Member) {
-		for _, m := range members {
-			if key := prefix + m.Name; index.IsGroup(key) {
-				add(key+".", m.Value.Members)
-			} else {
-				f.Settings = append(f.Settings, Setting{Row: index.Row(key), Key: key, Value: m.Value, Pos: m.Pos})
-			}
-		}
-	}
-	add("", doc.Root.Members)
-	return f
+	none := func(s string) (string, error) { return s, errors.New("no variables") }
+	return &File{Layer: l, Expand: none}
 }
 
 // known expands $HERE and fails for other variables.
@@ -87,9 +76,6 @@ func TestProgramsNamesWhatRuns(t *testing.T) {
 			}
 		})
 	}
-	if got := Programs(nil); got != nil {
-		t.Errorf("without a file: %+v", got)
-	}
 }
 
 // Programs get the variables that the file sets for all, and servers only their own. What
@@ -114,7 +100,7 @@ mcpServers: {s: {command: srv, env: {C: d}}, none: {}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	alone := &File{Path: "p", Settings: []Setting{{Row: &table.Row{Type: table.Command}, Key: "k", Value: jsonx.NewString("run")}}}
+	alone := &File{Layer: &layers.Layer{File: "p", Settings: []layers.Setting{{Row: &table.Row{Type: table.Command}, Key: "k", Value: jsonx.NewString("run")}}}}
 	if diff := cmp.Diff([]Program{{Place: "p", Key: "k", Argv: []string{"run"}}}, Programs(alone)); diff != "" {
 		t.Errorf("without a position: %s", diff)
 	}
@@ -204,9 +190,6 @@ func TestLoosensNamesWhatAllowsMore(t *testing.T) {
 			t.Errorf("%s: got %s, want %s", folder, got, want)
 		}
 	}
-	if got := Loosens(nil); got != nil {
-		t.Errorf("without a file: %q", got)
-	}
 }
 
 // The question names the variables and references in every string, wherever it is.
@@ -215,10 +198,7 @@ func TestExpandsNamesVariables(t *testing.T) {
 	if diff := cmp.Diff([]string{"p:1: context.a b[0]: X", "p:2: toolCallCommand: Y"}, got); diff != "" {
 		t.Error(diff)
 	}
-	if got := Expands(nil); got != nil {
-		t.Errorf("without a file: %q", got)
-	}
-	if got := Expands(&File{Path: "p"}); got != nil {
+	if got := Expands(&File{Layer: &layers.Layer{File: "p"}}); got != nil {
 		t.Errorf("of a file that cannot be parsed: %q", got)
 	}
 }
@@ -256,7 +236,7 @@ func TestPluginsOfFolders(t *testing.T) {
 		"one/sub":               "#!/bin/sh\n",
 		"three/x":               "#!/bin/sh\n",
 	})
-	file := &File{Settings: []Setting{{Row: &table.Row{Name: "env"}, Value: jsonx.NewObject(jsonx.NewMember("G", jsonx.NewString("h")))}}}
+	file := &File{Layer: &layers.Layer{Settings: []layers.Setting{{Row: &table.Row{Name: "env"}, Value: jsonx.NewObject(jsonx.NewMember("G", jsonx.NewString("h")))}}}}
 	folders := []string{filepath.Join(root, "plugins"), filepath.Join(root, "one"), filepath.Join(root, "two"), filepath.Join(root, "three")}
 	plugins := Plugins(file, root, folders)
 	want := []string{
@@ -274,7 +254,7 @@ func TestPluginsOfFolders(t *testing.T) {
 	if b := plugins[1]; b.Programs != nil {
 		t.Errorf("a manifest without commands runs %+v", b.Programs)
 	}
-	if got := Plugins(nil, root, folders[1:2]); len(got) != 1 || got[0].Programs[0].Env != nil {
+	if got := Plugins(&File{Layer: &layers.Layer{}}, root, folders[1:2]); len(got) != 1 || got[0].Programs[0].Env != nil {
 		t.Errorf("without a file: %+v", got)
 	}
 }
@@ -294,7 +274,7 @@ func TestProgramFromRoot(t *testing.T) {
 // is noticed. Scripts have no manifest.
 func TestChangedManifestIsNoticed(t *testing.T) {
 	root := write(t, map[string]string{"a/plugin.yaml": "call: [a]", "b/plugin.yaml": "call: [b]", "x": "#!/bin/sh\n"})
-	plugins := Plugins(nil, root, []string{filepath.Join(root, "a"), filepath.Join(root, "b"), root})
+	plugins := Plugins(&File{Layer: &layers.Layer{}}, root, []string{filepath.Join(root, "a"), filepath.Join(root, "b"), root})
 	covered, err := trust.Cover(root, nil, nil, []string{root})
 	if err != nil {
 		t.Fatal(err)
@@ -318,8 +298,5 @@ func TestPluginFoldersStayInProject(t *testing.T) {
 	got := PluginFolders(parse(t, "excludeTools: [tools]\nplugins: {paths: [a, $HERE/b, $OTHER/c, ../d, /elsewhere, /r/e]}"), "/r", known)
 	if diff := cmp.Diff([]string{"/r/a", "/r/here/b", "/r/$OTHER/c", "/r/e"}, got); diff != "" {
 		t.Error(diff)
-	}
-	if got := PluginFolders(nil, "/r", known); got != nil {
-		t.Errorf("without a file: %q", got)
 	}
 }

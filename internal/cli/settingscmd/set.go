@@ -86,11 +86,11 @@ type changedDocument struct {
 }
 
 func runSet(ctx context.Context, e *cli.Env, scope, key string, words []string) error {
-	a, err := edit.Assign(key, words)
+	set, err := edit.Assign(key, words)
 	if err != nil {
 		return unknownKey(err)
 	}
-	changed, err := change(ctx, e, scope, key, edit.Set{Paths: a.Paths, Value: a.Value}.Apply)
+	changed, err := change(ctx, e, scope, key, set.Apply)
 	if err != nil {
 		return err
 	}

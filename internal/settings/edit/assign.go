@@ -14,25 +14,19 @@ import (
 	"github.com/toolreg/toolreg/internal/settings/table"
 )
 
-// Assignment is a value for a setting, parsed from the words of a command line.
-type Assignment struct {
-	Paths [][]string // paths to it in a file: by its name, then by its twin
-	Value json.RawMessage
-}
-
-// Assign parses words as a value of a setting, or of a part of one such as
+// Assign parses the words of a command line as a value of a setting, or of a part of one such as
 // mcpServers.NAME.timeout, by the setting's type: lists take any number of
 // words, objects one word of JSON. The error is an [*table.UnknownKeyError] or an
 // [*document.Error].
-func Assign(key string, words []string) (Assignment, error) {
+func Assign(key string, words []string) (Set, error) {
 	x := table.NewIndex()
 	row, paths, err := known(x, key)
 	if err != nil {
-		return Assignment{}, err
+		return Set{}, err
 	}
 	n, err := valueOf(row, words)
 	if err != nil {
-		return Assignment{}, document.NewError([]document.Problem{{File: key, Message: err.Error()}})
+		return Set{}, document.NewError([]document.Problem{{File: key, Message: err.Error()}})
 	}
 	checked := layers.CheckValue(x, row, key, n, layers.Origin{})
 	var problems []document.Problem
@@ -43,7 +37,7 @@ func Assign(key string, words []string) (Assignment, error) {
 	for _, p := range checked.Mistakes() {
 		problems = append(problems, withoutPlace(p, key))
 	}
-	return Assignment{Paths: paths, Value: n.JSON()}, document.NewError(problems)
+	return Set{Paths: paths, Value: n.JSON()}, document.NewError(problems)
 }
 
 // Paths returns the paths to a setting, or to a part of one, in a file: by its name,
@@ -198,43 +192,44 @@ func Values(key string) []string {
 	return row.Choices
 }
 
-// tree is the content of a file.
-type tree struct{ *jsonx.Value }
-
 // at returns the value at a path; nil if there is none.
-func (t tree) at(path []string) *jsonx.Value {
-	n := t.Value
+func at(n *jsonx.Value, path []string) *jsonx.Value {
 	for _, name := range path {
 		n = n.Get(name)
 	}
 	return n
 }
 
-// pathOf returns the path of a server's or an API's entry; nil if there is none.
-func (t tree) pathOf(name string) []string {
+// entryOf returns the content of a file and the path of a server's or an API's entry in it, which have
+// different names. With an error that wraps [ErrNoServer] it returns the content alone.
+func entryOf(file string, data []byte, name string) (root *jsonx.Value, path []string, err error) {
+	root, err = parseForEdit(file, data)
+	if err != nil {
+		return nil, nil, err
+	}
 	for _, key := range []string{table.ServersKey, table.APIsKey} {
-		if path := []string{key, name}; t.at(path) != nil {
-			return path
+		if path = []string{key, name}; at(root, path) != nil {
+			return root, path, nil
 		}
 	}
-	return nil
+	return root, nil, fmt.Errorf("server %q %w in %s", document.Visible(name), ErrNoServer, file)
 }
 
-func parseForEdit(file string, data []byte) (tree, error) {
+func parseForEdit(file string, data []byte) (*jsonx.Value, error) {
 	doc, problems := document.Parse(file, data)
 	if err := document.NewError(problems); err != nil {
-		return tree{}, err
+		return nil, err
 	}
 	for _, key := range []string{table.ServersKey, table.APIsKey} {
 		if s := doc.Root.Get(key); s != nil && s.Kind != jsonx.Object && s.Kind != jsonx.Null {
 			line, col := s.Place()
-			return tree{}, document.NewError([]document.Problem{{
+			return nil, document.NewError([]document.Problem{{
 				File: file, Line: line, Col: col,
 				Message: key + ": expected an object, got " + document.TypeName(s),
 			}})
 		}
 	}
-	return tree{doc.Root}, nil
+	return doc.Root, nil
 }
 
 type placed struct {
@@ -248,7 +243,7 @@ type placed struct {
 var errOtherWay = errors.New("this notation is not supported")
 
 // intended returns the intended content of the file, in the right order.
-func (c placed) intended(before tree) *jsonx.Value {
+func (c placed) intended(before *jsonx.Value) *jsonx.Value {
 	root := before.Clone()
 	n := root
 	for _, name := range c.path[:len(c.path)-1] {

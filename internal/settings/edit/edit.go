@@ -43,31 +43,17 @@ type Change struct {
 // The error is an [*document.Error] for a file that cannot be read, wraps [ErrNoServer]
 // or [ErrServerExists], or explains why the change cannot be made.
 func (c Change) Apply(file string, data []byte) ([]byte, error) {
-	before, err := parseForEdit(file, data)
-	if err != nil {
+	before, path, err := entryOf(file, data, c.Name)
+	if err != nil && (c.Entry == nil || !errors.Is(err, ErrNoServer)) {
 		return nil, err
 	}
-	if c.Entry != nil {
-		if err := checkEntry(c.API, c.Name, c.Entry); err != nil {
-			return nil, err
-		}
-	}
-	path := before.pathOf(c.Name) // no server and API have the same name
 	switch {
-	case c.Entry != nil && path != nil:
-		return nil, fmt.Errorf("server %q %w in %s", document.Visible(c.Name), ErrServerExists, file)
-	case c.Entry != nil:
-		path = []string{table.ServersKey, c.Name}
-		if c.API {
-			path[0] = table.APIsKey
-		}
-		return placed{path: path, value: nodeOf(c.Entry)}.apply(file, data, before)
-	case path == nil:
-		return nil, fmt.Errorf("server %q %w in %s", document.Visible(c.Name), ErrNoServer, file)
 	case c.Drop:
 		return placed{path: path}.apply(file, data, before)
+	case c.Entry != nil:
+		return c.add(file, data, before, path)
 	}
-	have := before.at(path)
+	have := at(before, path)
 	switch {
 	case have.Kind != jsonx.Object:
 		return nil, fmt.Errorf("%s: server %q is not an object", file, document.Visible(c.Name))
@@ -79,6 +65,21 @@ func (c Change) Apply(file string, data []byte) ([]byte, error) {
 		change.value = jsonx.NewBool(*c.Off)
 	}
 	return change.apply(file, data, before)
+}
+
+// add adds the entry. There must be none yet: path is nil.
+func (c Change) add(file string, data []byte, before *jsonx.Value, path []string) ([]byte, error) {
+	if err := checkEntry(c.API, c.Name, c.Entry); err != nil {
+		return nil, err
+	}
+	if path != nil {
+		return nil, fmt.Errorf("server %q %w in %s", document.Visible(c.Name), ErrServerExists, file)
+	}
+	path = []string{table.ServersKey, c.Name}
+	if c.API {
+		path[0] = table.APIsKey
+	}
+	return placed{path: path, value: nodeOf(c.Entry)}.apply(file, data, before)
 }
 
 func checkEntry(isAPI bool, name string, entry json.RawMessage) error {
@@ -109,11 +110,11 @@ func (s Set) Apply(file string, data []byte) ([]byte, error) {
 	}
 	path, value := s.Paths[0], nodeOf(s.Value)
 	for _, p := range slices.Backward(s.Paths) {
-		if before.at(p) != nil {
+		if at(before, p) != nil {
 			path = p
 		}
 	}
-	if have := before.at(path); have != nil && bytes.Equal(have.JSON(), value.JSON()) {
+	if have := at(before, path); have != nil && bytes.Equal(have.JSON(), value.JSON()) {
 		return data, nil
 	}
 	return placed{path: path, value: value}.apply(file, data, before)
@@ -131,7 +132,7 @@ func (u Unset) Apply(file string, data []byte) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		if before.at(path) == nil {
+		if at(before, path) == nil {
 			continue
 		}
 		if data, err = (placed{path: path}).apply(file, data, before); err != nil {
@@ -141,9 +142,9 @@ func (u Unset) Apply(file string, data []byte) ([]byte, error) {
 	return data, nil
 }
 
-func (c placed) apply(file string, data []byte, before tree) ([]byte, error) {
+func (c placed) apply(file string, data []byte, before *jsonx.Value) ([]byte, error) {
 	if c.value == nil { // remove objects that become empty too
-		for len(c.path) > 1 && len(before.at(c.path[:len(c.path)-1]).Members) == 1 {
+		for len(c.path) > 1 && len(at(before, c.path[:len(c.path)-1]).Members) == 1 {
 			c.path = c.path[:len(c.path)-1]
 		}
 	}

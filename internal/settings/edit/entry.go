@@ -2,7 +2,6 @@ package edit
 
 import (
 	"bytes"
-	"fmt"
 	"path/filepath"
 	"strings"
 
@@ -16,13 +15,9 @@ import (
 // to be edited in the format of the file. The error wraps [ErrNoServer] or is
 // an [*document.Error].
 func Entry(file string, data []byte, name string) ([]byte, error) {
-	root, err := parseForEdit(file, data)
+	root, path, err := entryOf(file, data, name)
 	if err != nil {
 		return nil, err
-	}
-	path := root.pathOf(name)
-	if path == nil {
-		return nil, fmt.Errorf("%w: %s has no server %q", ErrNoServer, file, document.Visible(name))
 	}
 	if document.IsJSON(file) {
 		return jsonEntry(data, path)
@@ -30,31 +25,24 @@ func Entry(file string, data []byte, name string) ([]byte, error) {
 	if text := yamlEntry(data, path); text != nil {
 		return text, nil
 	}
-	return encodeYAML(toYAML(root.at(path)))
+	return encodeYAML(toYAML(at(root, path)))
 }
 
 // Setting returns the setting that holds a server's entry in a file, such as mcpServers.NAME;
 // "" if there is none.
 func Setting(file string, data []byte, name string) string {
-	root, err := parseForEdit(file, data)
-	if err != nil {
-		return ""
-	}
-	return strings.Join(root.pathOf(name), ".")
+	_, path, _ := entryOf(file, data, name)
+	return strings.Join(path, ".")
 }
 
 // EntryJSON returns the entry of a server as JSON. The error wraps [ErrNoServer] or is an
 // [*document.Error].
 func EntryJSON(file string, data []byte, name string) ([]byte, error) {
-	root, err := parseForEdit(file, data)
+	root, path, err := entryOf(file, data, name)
 	if err != nil {
 		return nil, err
 	}
-	n := root.at([]string{table.ServersKey, name})
-	if n == nil {
-		return nil, fmt.Errorf("%w: %s has no server %q", ErrNoServer, file, document.Visible(name))
-	}
-	return n.JSON(), nil
+	return at(root, path).JSON(), nil
 }
 
 func jsonEntry(data []byte, path []string) ([]byte, error) {
@@ -110,21 +98,17 @@ type Rewrite struct {
 // the file is JSON or block-style YAML. If the text is invalid, the error is an
 // [*document.Error].
 func (r Rewrite) Apply(file string, data []byte) ([]byte, error) {
-	before, err := parseForEdit(file, data)
+	before, path, err := entryOf(file, data, r.Name)
 	if err != nil {
 		return nil, err
-	}
-	at := before.pathOf(r.Name)
-	if at == nil {
-		return nil, fmt.Errorf("%w: %s has no server %q", ErrNoServer, file, document.Visible(r.Name))
 	}
 	doc, problems := document.Parse("entry"+filepath.Ext(file), r.Text)
 	if err := document.NewError(problems); err != nil {
 		return nil, err
 	}
 	entry := doc.Root.JSON()
-	if err := checkEntry(at[0] == table.APIsKey, r.Name, entry); err != nil {
+	if err := checkEntry(path[0] == table.APIsKey, r.Name, entry); err != nil {
 		return nil, err
 	}
-	return placed{path: at, value: nodeOf(entry), text: r.Text}.apply(file, data, before)
+	return placed{path: path, value: nodeOf(entry), text: r.Text}.apply(file, data, before)
 }

@@ -14,7 +14,6 @@ import (
 	"strings"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
-	"github.com/toolreg/toolreg/internal/settings/document"
 )
 
 // Type is the type of a setting's value.
@@ -151,19 +150,14 @@ func (r *Row) Variable() string {
 
 // DefaultValue returns the default, or null if there is none.
 func (r *Row) DefaultValue() *jsonx.Value {
-	switch def := r.Default; {
-	case def == "":
+	if r.Default == "" {
 		return jsonx.NewNull()
-	case def[0] == '[':
-		doc, _ := document.Parse("default.json", []byte(`{"":`+def+`}`))
-		return doc.Root.Members[0].Value
-	case def[0] == '"':
-		return jsonx.NewString(strings.Trim(def, `"`))
-	case def == "true" || def == "false":
-		return jsonx.NewBool(def == "true")
-	default:
-		return &jsonx.Value{Kind: jsonx.Number, Token: def}
 	}
+	n, err := jsonx.Parse([]byte(r.Default), jsonx.Options{})
+	if err != nil {
+		return jsonx.NewNull() // those of the table are valid
+	}
+	return n
 }
 
 // FieldNames lists the names of the row's fields.

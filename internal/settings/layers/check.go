@@ -237,11 +237,15 @@ func (r *reader) command(key string, n *jsonx.Value) {
 }
 
 func (r *reader) strings(key string, n *jsonx.Value, what string) {
-	if !r.want(n, key, jsonx.Array, what) {
-		return
-	}
-	for i, item := range n.Items {
-		r.want(item, fmt.Sprintf("%s[%d]", key, i), jsonx.String, "a string")
+	r.items(key, n, what, func(at string, item *jsonx.Value) { r.want(item, at, jsonx.String, "a string") })
+}
+
+// items checks that a value is a list, and each of its items.
+func (r *reader) items(key string, n *jsonx.Value, what string, check func(at string, item *jsonx.Value)) {
+	if r.want(n, key, jsonx.Array, what) {
+		for i, item := range n.Items {
+			check(fmt.Sprintf("%s[%d]", key, i), item)
+		}
 	}
 }
 
@@ -316,20 +320,12 @@ func (r *reader) named(row *table.Row, key string, n *jsonx.Value) {
 }
 
 func (r *reader) objects(row *table.Row, key string, n *jsonx.Value) {
-	if !r.want(n, key, jsonx.Array, "a list of objects") {
-		return
-	}
-	for i, item := range n.Items {
-		r.object(row, fmt.Sprintf("%s[%d]", key, i), item)
-	}
+	r.items(key, n, "a list of objects", func(at string, item *jsonx.Value) { r.object(row, at, item) })
 }
 
 func (r *reader) addresses(row *table.Row, key string, n *jsonx.Value) {
-	if !r.want(n, key, jsonx.Array, "a list of addresses") {
-		return
-	}
-	for i, item := range n.Items {
-		switch at := fmt.Sprintf("%s[%d]", key, i); item.Kind {
+	r.items(key, n, "a list of addresses", func(at string, item *jsonx.Value) {
+		switch item.Kind {
 		case jsonx.Object:
 			r.object(row, at, item)
 		case jsonx.String:
@@ -337,15 +333,11 @@ func (r *reader) addresses(row *table.Row, key string, n *jsonx.Value) {
 		default:
 			r.wrongType(item, at, "an address, or an object with url and headers")
 		}
-	}
+	})
 }
 
 func (r *reader) calls(row *table.Row, key string, n *jsonx.Value) {
-	if !r.want(n, key, jsonx.Array, "a list of example calls") {
-		return
-	}
-	for i, item := range n.Items {
-		at := fmt.Sprintf("%s[%d]", key, i)
+	r.items(key, n, "a list of example calls", func(at string, item *jsonx.Value) {
 		switch {
 		case item.Kind == jsonx.String && !isEmpty(item):
 		case item.Kind != jsonx.Object:
@@ -353,7 +345,7 @@ func (r *reader) calls(row *table.Row, key string, n *jsonx.Value) {
 		default:
 			r.object(row.Entry, at, item)
 		}
-	}
+	})
 }
 
 // scopes checks a list of scopes, or an object of scopes by tool.
@@ -365,18 +357,12 @@ func (r *reader) scopes(key string, n *jsonx.Value) {
 	}
 	if n.Kind == jsonx.Object {
 		for _, f := range n.Members {
-			at := key + "." + f.Name
 			if f.Name == "" || !text.IsPattern(f.Name) {
 				r.fail(f.Pos, "", "%s: %s is not the name or a glob of tools", key, text.Quote(f.Name))
 			}
-			scope(at, f.Value)
+			scope(key+"."+f.Name, f.Value)
 		}
 		return
 	}
-	if !r.want(n, key, jsonx.Array, "a list of scopes, or an object of scopes by tool") {
-		return
-	}
-	for i, item := range n.Items {
-		scope(fmt.Sprintf("%s[%d]", key, i), item)
-	}
+	r.items(key, n, "a list of scopes, or an object of scopes by tool", scope)
 }

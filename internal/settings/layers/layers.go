@@ -227,12 +227,13 @@ func ReadEntry(x *table.Index, key, name string, entry json.RawMessage) (n *json
 
 // group reads the settings under a prefix of the table's dotted names.
 func (r *reader) group(n *jsonx.Value, prefix string) {
+	group := strings.TrimSuffix(prefix, ".")
 	for _, f := range n.Members {
 		key := prefix + f.Name
 		row := r.index.Row(key)
 		switch {
 		case strings.Contains(f.Name, "."): // dots in a file do not mean nesting
-			r.unknown(f, key, strings.TrimSuffix(prefix, "."), r.index.Names(strings.TrimSuffix(prefix, ".")))
+			r.unknown(f, key, group, r.index.Names(group))
 		case f.Value.Kind == jsonx.Null && (row != nil || r.index.IsGroup(key)):
 		case r.index.IsGroup(key) && f.Value.Kind == jsonx.Object:
 			r.group(f.Value, key+".")
@@ -248,10 +249,9 @@ func (r *reader) group(n *jsonx.Value, prefix string) {
 			r.wrongType(f.Value, key, "an object")
 		case strings.HasPrefix(key, table.Sandbox):
 			// This is an error because without the setting the sandbox would confine less.
-			group := strings.TrimSuffix(prefix, ".")
 			r.fail(f.Pos, nearKey(f.Name, group, r.index.Names(group)), "unknown setting %q", key)
 		default:
-			r.unknown(f, key, strings.TrimSuffix(prefix, "."), r.index.Names(strings.TrimSuffix(prefix, ".")))
+			r.unknown(f, key, group, r.index.Names(group))
 		}
 	}
 }

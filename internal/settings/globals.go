@@ -32,8 +32,6 @@ type Globals struct {
 	NoProject    bool     `flag:"no-project-settings"` // --no-project-settings, TOOLREG_NO_PROJECT_SETTINGS
 	NoUser       bool     `flag:"no-user-settings"`    // --no-user-settings, TOOLREG_NO_USER_SETTINGS
 	TrustProject bool     `flag:"trust-project"`       // --trust-project, TOOLREG_TRUST_PROJECT
-	// ApprovalMode is --approval-mode or TOOLREG_APPROVAL_MODE; "" means not given.
-	ApprovalMode string `flag:"approvalMode"`
 	// Timeout is --timeout or TOOLREG_TIMEOUT: the limit of a call; see TimeoutSet.
 	Timeout    time.Duration `flag:"timeout"`
 	TimeoutSet bool          // distinguishes no limit (0) from not given

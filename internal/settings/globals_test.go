@@ -41,7 +41,7 @@ func TestGlobals(t *testing.T) {
 	}{
 		{"nothing given", nil, nil, Globals{Color: "auto"}},
 		{"flags", nil, []string{"--root=r", "--settings=a,b", "--settings=c", "--yes", "--timeout=5s", "--connect-timeout=0", "--approval-mode=plan", "--color=never"},
-			Globals{Root: "r", Files: []string{"a,b", "c"}, Yes: true, Timeout: 5 * time.Second, TimeoutSet: true, ConnectSet: true, ApprovalMode: "plan", Color: "never"}},
+			Globals{Root: "r", Files: []string{"a,b", "c"}, Yes: true, Timeout: 5 * time.Second, TimeoutSet: true, ConnectSet: true, Color: "never"}},
 		{"variables", map[string]string{"TOOLREG_ROOT": "r", "TOOLREG_SETTINGS": "a" + string(os.PathListSeparator) + "b", "TOOLREG_NON_INTERACTIVE": "1", "TOOLREG_JSON": "true",
 			"TOOLREG_CONNECT_TIMEOUT": "1500", "TOOLREG_CHANNEL": "dev", "TOOLREG_TRUST_PROJECT": "true", "TOOLREG_NO_USER_SETTINGS": "1"}, nil,
 			Globals{Root: "r", Files: []string{"a", "b"}, NonInteractive: true, JSON: true, ConnectTimeout: 1500 * time.Millisecond, ConnectSet: true,

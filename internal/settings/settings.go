@@ -83,7 +83,6 @@ type Settings struct {
 	Search       Search        // search.*
 	Script       Scripts       // scripts.*
 	Serve        Serve         // serve.*
-	Imports      List          `setting:"imports"`         // programs whose MCP servers are imported
 	DiscoveryTTL time.Duration `setting:"cache.discovery"` // 0 means off
 	FailuresTTL  time.Duration `setting:"cache.failures"`  // default 1m; 0 means off. Applies only with DiscoveryTTL
 	AuditParams  bool          `setting:"audit.params"`

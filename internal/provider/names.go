@@ -5,6 +5,8 @@ import (
 	"encoding/hex"
 	"slices"
 	"strings"
+
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 // nameRule is a provider's rule for names of tools: ASCII letters, digits,
@@ -97,12 +99,7 @@ func (r nameRule) fit(name string) string {
 
 // clean replaces each invalid character with an underscore.
 func (r nameRule) clean(name string) string {
-	out := strings.Map(func(c rune) rune {
-		if c < 0x80 && r.takes(byte(c)) {
-			return c
-		}
-		return '_'
-	}, name)
+	out := text.Plain(name, "_"+r.extra)
 	if r.letterFirst && !isLetter(out[0]) {
 		return "_" + out
 	}

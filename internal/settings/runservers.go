@@ -13,6 +13,7 @@ import (
 	"github.com/toolreg/toolreg/internal/settings/layers"
 	"github.com/toolreg/toolreg/internal/settings/merge"
 	"github.com/toolreg/toolreg/internal/settings/table"
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 // serversOfRun adds the servers given by --mcp, or by its variable, to the settings. Each
@@ -87,7 +88,7 @@ func parseServer(spec, dir string) (name string, entry *jsonx.Value, err error) 
 		}
 	}
 	if name == "" {
-		name = cleanServerName(own)
+		name = text.Plain(own, "_.-")
 	}
 	if table.CheckServerName(name) != nil {
 		return "", nil, errors.New("begin it with NAME= to name the server")
@@ -99,14 +100,4 @@ func parseServer(spec, dir string) (name string, entry *jsonx.Value, err error) 
 func isURL(text string) bool {
 	scheme, _, ok := strings.Cut(text, "://")
 	return ok && strings.Trim(scheme, table.ServerNameChars+"+") == ""
-}
-
-// cleanServerName replaces characters that are invalid in a server's name.
-func cleanServerName(name string) string {
-	return strings.Map(func(r rune) rune {
-		if strings.ContainsRune(table.ServerNameChars, r) {
-			return r
-		}
-		return '_'
-	}, name)
 }

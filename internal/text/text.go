@@ -246,6 +246,16 @@ func Cause(err error) error {
 // plainWord has the characters that need no quoting in any shell.
 const plainWord = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-@/:,+%"
 
+// Plain returns s with _ in place of each character that is not an ASCII letter or digit, or in also.
+func Plain(s, also string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune(also, r) {
+			return r
+		}
+		return '_'
+	}, s)
+}
+
 // ShellWord quotes a word for a shell. In k=v only the value is quoted.
 func ShellWord(word string) string {
 	special := func(r rune) bool { return !strings.ContainsRune(plainWord, r) }

@@ -143,6 +143,12 @@ func TestQuote(t *testing.T) {
 	}
 }
 
+func TestPlain(t *testing.T) {
+	if got := Plain("Az09_-. \u00e9\xff", "-"); got != "Az09_-____" {
+		t.Error(got)
+	}
+}
+
 func TestWithoutMark(t *testing.T) {
 	for in, want := range map[string]string{"": "", "a": "a", "\xef\xbb": "\xef\xbb", "\ufeff": "", "\ufeffé": "é", "\ufeff\ufeff": "\ufeff", "a\ufeff": "a\ufeff"} {
 		if got := WithoutMark(in); got != want {

@@ -22,6 +22,7 @@ import (
 	"github.com/toolreg/toolreg/internal/exec"
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/text"
 	"github.com/toolreg/toolreg/internal/timing"
 	"github.com/toolreg/toolreg/internal/ui"
 )
@@ -220,12 +221,7 @@ func fileName(uri string, c registry.Content) (base, ext string) {
 			last = u.Host + u.Opaque
 		}
 	}
-	last = strings.TrimLeft(strings.Map(func(r rune) rune {
-		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '.' || r == '_' || r == '-' {
-			return r
-		}
-		return '_'
-	}, last), ".-")
+	last = strings.TrimLeft(text.Plain(last, "._-"), ".-")
 	if len(last) > 100 {
 		last = last[len(last)-100:]
 	}

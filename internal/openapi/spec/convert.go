@@ -8,6 +8,7 @@ import (
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/schema"
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 // maxSchemaDepth limits nested schemas, so that with the values in them they stay within
@@ -118,14 +119,7 @@ func (c *converter) nameOf(t target) string {
 }
 
 // plainName replaces the characters that some model provider does not accept in names.
-func plainName(name string) string {
-	return strings.Map(func(r rune) rune {
-		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("_.-", r) {
-			return r
-		}
-		return '_'
-	}, name)
-}
+func plainName(name string) string { return text.Plain(name, "_.-") }
 
 // Limits of schemas, in bytes. In some documents each schema refers to all others: definitions
 // that would make one larger than its limit accept everything. The sums of all schemas of a

@@ -2,6 +2,7 @@ package gemini
 
 import (
 	"cmp"
+	"encoding/json"
 	"math"
 	"slices"
 	"strconv"
@@ -143,12 +144,8 @@ func scriptNumber(token string) string {
 	case math.IsInf(f, -1):
 		return "-Infinity"
 	}
-	if abs := math.Abs(f); abs >= 1e-6 && abs < 1e21 {
-		return strconv.FormatFloat(f, 'f', -1, 64)
-	}
-	s := strconv.FormatFloat(f, 'e', -1, 64)
-	digits, exponent, _ := strings.Cut(s, "e")
-	return digits + "e" + exponent[:1] + strings.TrimLeft(exponent[1:], "0")
+	text, _ := json.Marshal(f) // which writes other numbers the same way
+	return string(text)
 }
 
 // isKeyword reports whether the type Schema has a field of that name.

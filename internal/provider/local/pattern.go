@@ -24,17 +24,15 @@ func plainPattern(pattern string) (string, bool) {
 	var out strings.Builder
 	depth, repeatable := 0, false // repeatable: something stands before that * can follow
 	for body != "" {
-		c := body[0]
+		c, text, size, whole := body[0], body[:1], 1, true // what is written for how much of body; whole: * can follow
 		switch {
 		case c == '(':
 			rest := strings.TrimPrefix(body[1:], "?:")
 			if rest == "" || strings.ContainsRune("?)|*+{", rune(rest[0])) {
 				return "", false
 			}
-			out.WriteByte('(')
-			body, repeatable = rest, false
 			depth++
-			continue
+			size, whole = len(body)-len(rest), false
 		case c == ')':
 			if depth--; depth < 0 || !repeatable {
 				return "", false
@@ -43,33 +41,15 @@ func plainPattern(pattern string) (string, bool) {
 			if depth == 0 || !repeatable {
 				return "", false
 			}
-			out.WriteByte(c)
-			body, repeatable = body[1:], false
-			continue
-		case strings.ContainsRune("*+?", rune(c)):
-			if !repeatable {
+			whole = false
+		case strings.ContainsRune("*+?{", rune(c)):
+			if c == '{' {
+				text = repetition.Get().FindString(body)
+			}
+			if size = len(text); !repeatable || size == 0 ||
+				size < len(body) && strings.ContainsRune("*+?{", rune(body[size])) {
 				return "", false
 			}
-			out.WriteByte(c)
-			body, repeatable = body[1:], false
-			if body != "" && strings.ContainsRune("*+?{", rune(body[0])) {
-				return "", false
-			}
-			if body == "" || body[0] == ')' || body[0] == '|' {
-				repeatable = true // the group is not empty
-			}
-			continue
-		case c == '{':
-			bounds := repetition.Get().FindString(body)
-			if !repeatable || bounds == "" {
-				return "", false
-			}
-			out.WriteString(bounds)
-			body = body[len(bounds):]
-			if body != "" && strings.ContainsRune("*+?{", rune(body[0])) {
-				return "", false
-			}
-			continue
 		case c == '[':
 			end := strings.IndexByte(body, ']')
 			if end < 2 {
@@ -79,30 +59,26 @@ func plainPattern(pattern string) (string, bool) {
 			if !plainBracket.Get().MatchString(bracket) {
 				return "", false
 			}
-			out.WriteString("[" + bracket + "]")
-			body, repeatable = body[end+1:], true
-			continue
+			text, size = "["+bracket+"]", end+1
 		case c == '\\':
 			if len(body) < 2 {
 				return "", false
 			}
-			switch class := classes.Replace(body[:2]); {
-			case class != body[:2]:
-				out.WriteString("[" + class + "]")
+			text, size = body[:2], 2
+			switch class := classes.Replace(text); {
+			case class != text:
+				text = "[" + class + "]"
 			case strings.IndexByte(`^$.[]()|{}*+?`, body[1]) >= 0:
-				out.WriteString(body[:2])
 			case strings.IndexByte(`-/_:@#=,`, body[1]) >= 0: // no escape is needed
-				out.WriteByte(body[1])
+				text = body[1:2]
 			default:
 				return "", false
 			}
-			body, repeatable = body[2:], true
-			continue
 		case !plainLiteral(c):
 			return "", false
 		}
-		out.WriteByte(c)
-		body, repeatable = body[1:], true
+		out.WriteString(text)
+		body, repeatable = body[size:], whole
 	}
 	if depth != 0 {
 		return "", false

@@ -16,6 +16,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/settings/document"
+	"github.com/toolreg/toolreg/internal/text"
 	"github.com/toolreg/toolreg/internal/trust"
 )
 
@@ -124,11 +125,5 @@ func (p *Program) ToolPrefix(server string) string {
 	if p == nil {
 		return ""
 	}
-	plain := func(r rune) rune {
-		if r == '_' || r == '-' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {
-			return r
-		}
-		return '_'
-	}
-	return strings.Replace(p.Prefix, "{server}", strings.Map(plain, server), 1)
+	return strings.Replace(p.Prefix, "{server}", text.Plain(server, "_-"), 1)
 }

@@ -109,7 +109,7 @@ clients: build $(CLIENTS)/node_modules/.package-lock.json $(NPM)/node_modules/.p
 
 .PHONY: compare
 compare: build $(CLIENTS)/node_modules/.package-lock.json $(NPM)/node_modules/.package-lock.json ## do the same with toolreg and programs like it and print what each did (builds three of them: 2 GB of modules)
-	go build -o bin/compare-sdk ./testdata/compare/sdk
+	go build -o bin/sdkclient ./testdata/bench/sdkclient
 	testdata/compare/run.sh
 
 demo: build ## run the sample project

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # run.sh: what toolreg, mcporter and a program on the Go SDK do with a published MCP server.
-# Prints a Markdown table. It needs bin/toolreg, bin/compare-sdk, and the packages of ../npm and
+# Prints a Markdown table. It needs bin/toolreg, bin/sdkclient, and the packages of ../npm and
 # ../clients.
 set -u
 here=$(CDPATH= cd -- "$(dirname -- "$0")" && pwd)
@@ -31,8 +31,8 @@ toolreg_unasked() { toolreg --settings servers.json --non-interactive call "file
 mcporter_list() { mcporter --config servers.json list files; }
 mcporter_call() { mcporter --config servers.json call "files.$1" --args "$2"; }
 mcporter_unasked() { mcporter_call "$@"; }
-sdk_list() { compare-sdk list '{}' ./server; }
-sdk_call() { compare-sdk "$1" "$2" ./server; }
+sdk_list() { sdkclient list ./server; }
+sdk_call() { sdkclient tool "$1" "$2" ./server; }
 sdk_unasked() { sdk_call "$@"; }
 
 yes_no() { if "$@" >/dev/null 2>&1; then echo yes; else echo no; fi; }

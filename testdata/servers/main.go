@@ -43,17 +43,9 @@ func run(files []string) error {
 		return err
 	}
 	fmt.Println("http://" + l.Addr().String())
-	failed := make(chan error, 1)
-	go func() { failed <- http.Serve(l, mux) }()
-	ended := make(chan error, 1)
 	go func() {
-		_, err := io.Copy(io.Discard, os.Stdin)
-		ended <- err
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		os.Exit(0)
 	}()
-	select {
-	case err := <-failed:
-		return err
-	case err := <-ended:
-		return err
-	}
+	return http.Serve(l, mux)
 }

@@ -4,6 +4,7 @@
 //
 //	sdkclient version
 //	sdkclient list|call [-url URL] COMMAND ARG… [-- COMMAND ARG…]…
+//	sdkclient tool NAME JSON COMMAND ARG…
 package main
 
 import (
@@ -20,6 +21,10 @@ import (
 
 func main() {
 	verb, args := os.Args[1], os.Args[2:]
+	call := &mcp.CallToolParams{Name: "tool_1", Arguments: map[string]any{}}
+	if verb == "tool" {
+		call.Name, call.Arguments, args = args[0], json.RawMessage(args[1]), args[2:]
+	}
 	var transports []mcp.Transport
 	switch {
 	case verb == "version":
@@ -40,21 +45,21 @@ func main() {
 	var wg sync.WaitGroup
 	var turn sync.Mutex
 	for _, t := range transports {
-		wg.Go(func() { ask(t, verb, &turn) })
+		wg.Go(func() { ask(t, verb, call, &turn) })
 	}
 	wg.Wait()
 }
 
-func ask(t mcp.Transport, verb string, turn *sync.Mutex) {
+func ask(t mcp.Transport, verb string, call *mcp.CallToolParams, turn *sync.Mutex) {
 	ctx := context.Background()
 	client, err := mcp.NewClient(&mcp.Implementation{Name: "sdkclient", Version: "1"}, nil).Connect(ctx, t, &mcp.ClientSessionOptions{ProtocolVersion: "2025-11-25"})
 	check(err)
 	defer client.Close()
 	var answer any
-	if verb == "call" {
-		answer, err = client.CallTool(ctx, &mcp.CallToolParams{Name: "tool_1", Arguments: map[string]any{}})
-	} else {
+	if verb == "list" {
 		answer, err = client.ListTools(ctx, nil)
+	} else {
+		answer, err = client.CallTool(ctx, call)
 	}
 	check(err)
 	turn.Lock()

@@ -220,7 +220,7 @@ func (o *operation) result(ctx context.Context, resp *http.Response, body []byte
 		kind = mediaOf(body)
 	}
 	kind = o.client.hide(kind)
-	if isText(kind) || isJSON(kind) {
+	if spec.IsText(kind) || spec.IsJSON(kind) {
 		body = []byte(decoded(body, params["charset"]))
 	}
 	body = o.client.hideIn(body)
@@ -236,12 +236,12 @@ func (o *operation) result(ctx context.Context, resp *http.Response, body []byte
 	case len(body) == 0:
 		out.Content = []registry.Content{registry.TextContent(fmt.Sprintf("The API answered %d %s without content.",
 			resp.StatusCode, http.StatusText(resp.StatusCode)))}
-	case isJSON(kind) && !cut && jsonx.Check(body, jsonx.Options{}) == nil:
+	case spec.IsJSON(kind) && !cut && jsonx.Check(body, jsonx.Options{}) == nil:
 		body = bytes.TrimSpace(body)
 		out.Content = []registry.Content{registry.TextContent(string(body))}
 		out.Structured = wrapped(body)
 		o.checkOutput(ctx, resp.StatusCode, out.Structured)
-	case isText(kind) || isJSON(kind):
+	case spec.IsText(kind) || spec.IsJSON(kind):
 		out.Content = []registry.Content{registry.TextContent(string(body))}
 	default:
 		out.Content = []registry.Content{registry.Media(body, kind, o.client.hide(resp.Request.URL.Redacted()))}
@@ -313,21 +313,10 @@ func (o *operation) refusal(resp *http.Response, kind string, body []byte) strin
 		}
 	}
 	if head := strings.TrimSpace(text.Valid(text.Head(string(body), maxErrorBody))); head != "" &&
-		(isText(kind) || isJSON(kind)) {
+		(spec.IsText(kind) || spec.IsJSON(kind)) {
 		out += "\n\n" + head
 	}
 	return out
-}
-
-func isJSON(kind string) bool {
-	return kind == "application/json" || strings.HasSuffix(kind, "+json") || strings.HasSuffix(kind, "/json")
-}
-
-func isText(kind string) bool {
-	return strings.HasPrefix(kind, "text/") || strings.HasSuffix(kind, "xml") ||
-		strings.HasSuffix(kind, "yaml") || strings.HasSuffix(kind, "javascript") ||
-		strings.HasSuffix(kind, "jsonl") || strings.HasSuffix(kind, "ndjson") ||
-		kind == "application/graphql" || kind == "application/x-www-form-urlencoded"
 }
 
 // mediaOf guesses the type of a body without one.

@@ -146,13 +146,19 @@ func kindOf(media string) int {
 	case media == "multipart/form-data":
 		return kindMultipart
 	case strings.HasPrefix(media, "text/"), strings.HasSuffix(media, "/xml"),
-		strings.HasSuffix(media, "+xml"), strings.HasSuffix(media, "yaml"), media == "application/graphql",
-		media == "application/x-ndjson", media == "application/jsonl",
-		media == "application/javascript", media == "application/sql":
+		strings.HasSuffix(media, "+xml"), strings.HasSuffix(media, "yaml"), strings.HasSuffix(media, "javascript"),
+		strings.HasSuffix(media, "ndjson"), strings.HasSuffix(media, "jsonl"),
+		media == "application/graphql", media == "application/sql":
 		return kindText
 	}
 	return kindBytes
 }
+
+// IsJSON reports whether a media type is JSON.
+func IsJSON(media string) bool { return kindOf(media) == kindJSON && !strings.Contains(media, "*") }
+
+// IsText reports whether a media type is text other than JSON.
+func IsText(media string) bool { return kindOf(media) == kindText || kindOf(media) == kindForm }
 
 // isMedia reports whether a media type can be sent in a header.
 func isMedia(media string) bool {

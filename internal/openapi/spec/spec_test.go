@@ -268,3 +268,17 @@ paths:
 		t.Errorf("summary %q", x.Summary)
 	}
 }
+
+// What is sent as text is shown as text when it is received.
+func TestKindsOfMediaTypes(t *testing.T) {
+	for media, want := range map[string][2]bool{
+		"application/json": {true, false}, "application/problem+json": {true, false}, "*/*": {false, false},
+		"text/csv": {false, true}, "image/svg+xml": {false, true}, "application/sql": {false, true},
+		"application/x-javascript": {false, true}, "application/x-ndjson": {false, true},
+		"application/x-www-form-urlencoded": {false, true}, "image/png": {false, false},
+	} {
+		if got := [2]bool{IsJSON(media), IsText(media)}; got != want {
+			t.Errorf("%s: %v, want %v", media, got, want)
+		}
+	}
+}

@@ -107,7 +107,10 @@ func (o *operation) request(call registry.Call,
 		return nil, failure(o.opts.API.Name, o.client, o.loadErr)
 	}
 	r, err := o.op.Request(call.Params, files)
-	return r, o.named(call, err)
+	if wrong, ok := errors.AsType[*registry.ArgsError](err); ok { // without the name of the tool
+		err = &registry.ArgsError{Tool: call.Tool, Violations: wrong.Violations}
+	}
+	return r, err
 }
 
 // file returns the file that a param names.
@@ -151,14 +154,6 @@ func dataURI(pointer, uri string) (spec.File, error) {
 		err = registry.Invalid("", pointer, "the content of the data: URI is not base64")
 	}
 	return out, err
-}
-
-// named adds the name of the tool to an error about params.
-func (o *operation) named(call registry.Call, err error) error {
-	if wrong, ok := errors.AsType[*registry.ArgsError](err); ok {
-		return &registry.ArgsError{Tool: call.Tool, Violations: wrong.Violations}
-	}
-	return err
 }
 
 func (o *operation) run(ctx context.Context, call registry.Call) (registry.Result, error) {

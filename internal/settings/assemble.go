@@ -60,9 +60,9 @@ func (s *Settings) policyDefaults(m *merge.Merged) {
 	s.PolicyDefaults = map[string]Rule{}
 	for _, category := range []string{"read", "write", "command", "network", "other"} {
 		name := "policy.defaults." + category
-		r := Rule{Category: category, Decision: m.Value(name).Text()}
+		r := Rule{Category: category, Decision: m.Index.Row(name).DefaultValue().Text()}
 		if e, ok := m.Last(name); ok {
-			r.Origin = e.Origin
+			r.Decision, r.Origin = e.Value.Text(), e.Origin
 		}
 		s.PolicyDefaults[category] = r
 	}

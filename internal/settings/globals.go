@@ -96,8 +96,10 @@ func (s *scalars) globals() Globals {
 		given[row.Name] = s.global(&row)
 	}
 	g := Globals{
-		Color: "auto", Files: s.files(given["settings"]), MCP: s.parts("mcp", given["mcp"], "\n"),
-		Imports:    parts(strings.Join(s.parts("import", given["import"], ","), ","), ","),
+		Color:      "auto",
+		Files:      s.list("settings", given["settings"], filepath.SplitList),
+		MCP:        s.list("mcp", given["mcp"], splitter("\n")),
+		Imports:    splitter(",")(strings.Join(s.list("import", given["import"], splitter(",")), ",")),
 		TimeoutSet: given["timeout"] != nil, ConnectSet: given["connect-timeout"] != nil,
 	}
 	for v, i := reflect.ValueOf(&g).Elem(), 0; i < v.NumField(); i++ {
@@ -287,33 +289,27 @@ func (s *scalars) listOf(key string) []string {
 	return nil
 }
 
-// files returns the settings files that the flag or its variable names.
-func (s *scalars) files(variable *jsonx.Value) []string {
-	if given := s.listOf("settings"); given != nil {
+// list returns the values of a flag, or those in its variable.
+func (s *scalars) list(key string, variable *jsonx.Value, split func(string) []string) []string {
+	if given := s.listOf(key); given != nil {
 		return given
 	}
 	if text := variable.Text(); text != "" {
-		return filepath.SplitList(text)
+		return split(text)
 	}
 	return nil
 }
 
-// parts returns the values of a flag, or the parts of its variable that are not blank.
-func (s *scalars) parts(key string, variable *jsonx.Value, separator string) []string {
-	if given := s.listOf(key); given != nil {
-		return given
-	}
-	return parts(variable.Text(), separator)
-}
-
-// parts returns the parts of a text that are not blank.
-func parts(text, separator string) (out []string) {
-	for part := range strings.SplitSeq(text, separator) {
-		if part = strings.TrimSpace(part); part != "" {
-			out = append(out, part)
+// splitter returns a function that returns the parts of a text that are not blank.
+func splitter(separator string) func(text string) []string {
+	return func(text string) (out []string) {
+		for part := range strings.SplitSeq(text, separator) {
+			if part = strings.TrimSpace(part); part != "" {
+				out = append(out, part)
+			}
 		}
+		return out
 	}
-	return out
 }
 
 // Command returns a command to type that is about the same files as this run.

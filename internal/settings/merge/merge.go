@@ -207,14 +207,6 @@ func (m *Merged) each(name string, replacing func(was, now Named)) []Named {
 	return out
 }
 
-// Value returns the effective value, or the default of the table.
-func (m *Merged) Value(name string) *jsonx.Value {
-	if e, ok := m.Last(name); ok {
-		return e.Value
-	}
-	return m.Index.Row(name).DefaultValue()
-}
-
 // Replaced returns the entries of the system and of the person that entries of a project
 // replace, by name.
 func (m *Merged) Replaced(key string) map[string]Named {

@@ -57,8 +57,10 @@ func TestProjectOnlyTightensTheSandbox(t *testing.T) {
 						got = string(n.JSON())
 					}
 				}
+			} else if e, ok := m.Last(test.key); ok {
+				got = string(e.Value.JSON())
 			} else {
-				got = string(m.Value(test.key).JSON())
+				got = string(m.Index.Row(test.key).DefaultValue().JSON())
 			}
 			if got != test.want {
 				t.Errorf("%s = %s, want %s", test.key, got, test.want)

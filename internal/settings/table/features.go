@@ -2,13 +2,8 @@ package table
 
 import "math"
 
-const (
-	defaultShellTimeout    = "120s"
-	defaultShellMaxTimeout = "1h"
-	defaultFetchTimeout    = "30s"
-	defaultBanned          = `["sudo","su","doas","pkexec","rm","mkfs","fdisk","parted","dd","shutdown","reboot","halt","poweroff",` +
-		`"systemctl reboot","systemctl halt","systemctl poweroff"]`
-)
+const defaultBanned = `["sudo","su","doas","pkexec","rm","mkfs","fdisk","parted","dd","shutdown","reboot","halt","poweroff",` +
+	`"systemctl reboot","systemctl halt","systemctl poweroff"]`
 
 func featureRows() []Row {
 	return []Row{
@@ -16,18 +11,15 @@ func featureRows() []Row {
 			Doc: "Commands that run_shell_command refuses. Your own list replaces the default; a project's list adds to it."},
 		{Name: "shell.catastrophic", Type: Choice, Choices: []string{"deny", "ask"}, Default: `"deny"`, Loosens: whenText("ask"),
 			Doc: "What happens to command lines that would ruin the machine: a recursive change of /, a system folder or your home folder, a write to a disk, a fork bomb. With ask, a person must confirm them; --yes does not."},
-		{Name: "shell.timeout", Type: Duration, Default: `"` + defaultShellTimeout + `"`, Loosens: whenLonger(defaultShellTimeout),
-			Doc: "Time limit of a shell command; 0 for none."},
-		{Name: "shell.maxTimeout", Type: Duration, Default: `"` + defaultShellMaxTimeout + `"`, Loosens: whenLonger(defaultShellMaxTimeout),
-			Doc: "Longest time limit that a call may request; 0 for no limit."},
+		timeLimit("shell.timeout", "120s", "Time limit of a shell command; 0 for none."),
+		timeLimit("shell.maxTimeout", "1h", "Longest time limit that a call may request; 0 for no limit."),
 		{Name: "fetch.allowHosts", Type: Strings, Check: checkHosts, Loosens: whenFilled, Doc: "Private hosts that web_fetch may reach: host or host:port."},
 		{Name: "fetch.processor", Type: Command, Doc: "Command that answers a prompt about fetched content."},
 		{Name: "fetch.headers", Type: RawNamed, Merge: ByName, Secret: true, CheckName: checkOrigin, Entry: &Row{Type: Pairs, Secret: true, CheckName: checkHeaderName, CheckEntry: checkHeader},
 			Doc: "Headers by origin (https://host[:port]), sent only to that origin. Values may be references."},
 		{Name: "fetch.proxy", Type: Bool, Default: "false", Loosens: whenTrue,
 			Doc: "Fetch through the proxy set in HTTPS_PROXY, HTTP_PROXY and NO_PROXY. The proxy then resolves host names."},
-		{Name: "fetch.timeout", Type: Duration, Default: `"` + defaultFetchTimeout + `"`, Loosens: whenLonger(defaultFetchTimeout),
-			Doc: "Time limit for fetching a page, including redirects; 0 for none."},
+		timeLimit("fetch.timeout", "30s", "Time limit for fetching a page, including redirects; 0 for none."),
 		{Name: "fetch.maxBytes", Type: Size, Default: `"10MiB"`, Loosens: always, Doc: "Maximum size of a page, after decompression; the rest is not read."},
 		{Name: "workspace.root", Type: String, Loosens: always, Doc: "Folder that file tools may use; by default the project root."},
 		{

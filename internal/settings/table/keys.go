@@ -7,13 +7,6 @@ import (
 	"github.com/toolreg/toolreg/internal/jsonx"
 )
 
-// Defaults that are used in more than one place.
-const (
-	defaultCallTimeout      = "10m"
-	defaultConnectTimeout   = "30s"
-	defaultDiscoveryTimeout = "30s"
-)
-
 // all returns every setting, in the order of the documentation.
 func all() []Row {
 	return slices.Concat(sourceRows(), filterRows(), policyRows(),
@@ -24,8 +17,8 @@ func sourceRows() []Row {
 	return []Row{
 		{Name: "toolDiscoveryCommand", Shapes: true, Twin: "tools.discoveryCommand", Type: Command, Apart: true,
 			Doc: "Command that prints the project's tools: one string, split into words without a shell, or a list of words."},
-		{Name: "toolDiscoveryTimeout", Twin: "tools.discoveryTimeout", Type: Duration, Default: `"` + defaultDiscoveryTimeout + `"`,
-			Doc: "Time limit of the discovery command; 0 for none.", Loosens: whenLonger(defaultDiscoveryTimeout)},
+		{Name: "toolDiscoveryTimeout", Twin: "tools.discoveryTimeout", Type: Duration, Default: `"30s"`, Loosens: whenLonger("30s"),
+			Doc: "Time limit of the discovery command; 0 for none."},
 		{Name: "toolCallCommand", Shapes: true, Twin: "tools.callCommand", Type: Command, Apart: true,
 			Doc: "Command that runs a discovered tool; the tool's name is appended as the last argument."},
 		{Name: "mcpServers", Shapes: true, Type: Named, Apart: true, Merge: ByName, Fields: serverFields(), CheckEntry: checkServer,
@@ -105,15 +98,8 @@ func serverFields() []Row {
 		},
 		{Name: "headers", Type: Pairs, Secret: true, CheckName: checkHeaderName, CheckEntry: checkHeader,
 			Doc: "HTTP headers, sent only to the server's own origin. Values may be references."},
-		{
-			Name: "timeout", Type: Duration, Default: `"` + defaultCallTimeout + `"`,
-			Doc: "Time limit of a call; 0 for none.", Loosens: whenLonger(defaultCallTimeout),
-		},
-		{
-			Name: "connectTimeout", Type: Duration, Default: `"` + defaultConnectTimeout + `"`,
-			Doc:     "Time limit for starting and listing; 0 for none.",
-			Loosens: whenLonger(defaultConnectTimeout),
-		},
+		timeLimit("timeout", "10m", "Time limit of a call; 0 for none."),
+		timeLimit("connectTimeout", "30s", "Time limit for starting and listing; 0 for none."),
 		{Name: "protocol", Type: Choice, Choices: []string{"auto", "legacy", "modern"}, Default: `"auto"`, Doc: "Protocol generation to use."},
 		{Name: "trust", Type: Bool, Default: "false", Doc: "Run its tools without asking.", Loosens: whenTrue},
 		{Name: "perClient", Type: Bool, Default: "false", Doc: "With serve: give each client its own process of the server."},
@@ -196,15 +182,8 @@ func apiFields() []Row {
 			Doc: "The only operations to register: globs of operationId, tag or METHOD /path; by default all.",
 		},
 		{Name: "exclude", Type: Strings, Globs: true, Names: Operations, Doc: "Operations not to register; overrides include."},
-		{
-			Name: "timeout", Type: Duration, Default: `"` + defaultCallTimeout + `"`,
-			Doc: "Time limit of a call; 0 for none.", Loosens: whenLonger(defaultCallTimeout),
-		},
-		{
-			Name: "connectTimeout", Type: Duration, Default: `"` + defaultConnectTimeout + `"`,
-			Doc:     "Time limit for getting the document; 0 for none.",
-			Loosens: whenLonger(defaultConnectTimeout),
-		},
+		timeLimit("timeout", "10m", "Time limit of a call; 0 for none."),
+		timeLimit("connectTimeout", "30s", "Time limit for getting the document; 0 for none."),
 		{Name: "trust", Type: Bool, Default: "false", Doc: "Run its tools without asking.", Loosens: whenTrue},
 		{Name: "maxOutput", Type: Size, Doc: "Maximum size of the text of a result; by default limits.output.", Loosens: always},
 		{Name: "description", Type: String, Doc: "Purpose of the API."},
@@ -308,10 +287,10 @@ func callRows() []Row {
 			Doc: "With cache.discovery: how long a failed source is not started again; 0 to start it every time.",
 		},
 		{Name: "sampling.command", Type: Command, Doc: "Command that answers sampling requests of MCP servers; without it they are declined."},
-		{Name: "sampling.timeout", Type: Duration, Default: `"2m"`, Loosens: whenLonger("2m"), Doc: "Time limit of that command; 0 for none."},
+		timeLimit("sampling.timeout", "2m", "Time limit of that command; 0 for none."),
 		{Name: "sampling.requests", Type: Int, Default: "10", Loosens: always, Doc: "Maximum number of sampling requests of a server during one call."},
 		{Name: "search.command", Type: Command, Doc: "Command that reorders the tools a search found; without it they are ordered by score."},
-		{Name: "search.timeout", Type: Duration, Default: `"10s"`, Loosens: whenLonger("10s"), Doc: "Time limit of that command; 0 for none."},
+		timeLimit("search.timeout", "10s", "Time limit of that command; 0 for none."),
 		{
 			Name: "search.budget", Type: Int, Default: "10000",
 			Doc: "Maximum tokens of declarations, as estimated by list --cost, before schema --defer auto defers tools.",
@@ -321,10 +300,7 @@ func callRows() []Row {
 		{Name: "scripts.declare", Shapes: true, Type: Bool, Default: "false", Doc: "Declare the tool run_script to models: schema and serve offer it, and call accepts it."},
 		{Name: "scripts.steps", Type: Int, Default: "100000000", Loosens: always, Doc: "Maximum steps of a script; 0 for no limit."},
 		{Name: "scripts.calls", Type: Int, Default: "1000", Loosens: always, Doc: "Maximum calls of a script; 0 for no limit."},
-		{
-			Name: "scripts.timeout", Type: Duration, Default: `"5m"`, Loosens: whenLonger("5m"),
-			Doc: "Time limit of a script, without the time that a person takes to answer; 0 for none.",
-		},
+		timeLimit("scripts.timeout", "5m", "Time limit of a script, without the time that a person takes to answer; 0 for none."),
 		{Name: "scripts.memory", Type: Size, Default: `"256MiB"`, Loosens: always, Doc: "Maximum memory of a script, without that of the interpreter; 0 for no limit."},
 		{
 			Name: "search.client", Type: Bool, Default: "false",

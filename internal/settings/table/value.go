@@ -226,6 +226,11 @@ func whenNot(text string) func(*jsonx.Value) bool {
 	return func(n *jsonx.Value) bool { return n.Text() != text }
 }
 
+// timeLimit returns the row of a time limit.
+func timeLimit(name, def, doc string) Row {
+	return Row{Name: name, Type: Duration, Default: `"` + def + `"`, Loosens: whenLonger(def), Doc: doc}
+}
+
 // whenLonger is true for a duration beyond the default, and for no limit.
 func whenLonger(def string) func(*jsonx.Value) bool {
 	limit, _ := ParseDuration(jsonx.NewString(def))

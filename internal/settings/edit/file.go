@@ -41,29 +41,20 @@ func File(root, path string, change func(old []byte) ([]byte, error)) error {
 		return err
 	}
 	defer folder.Close()
-	if err := replace(folder, name, out, atomicfile.Options{Like: info, Mode: 0o600}, func() bool {
-		now, _, err := readForEdit(path)
-		return err == nil && bytes.Equal(now, old)
-	}); err != nil {
+	staged, err := atomicfile.Stage(folder, name, out, atomicfile.Options{Like: info, Mode: 0o600})
+	if err == nil {
+		defer staged.Close()
+		if now, _, err := readForEdit(path); err != nil || !bytes.Equal(now, old) {
+			return fmt.Errorf("writing %s: another program has changed it in the meantime; try again", path)
+		}
+		if err = staged.Commit(); err == nil {
+			err = atomicfile.SyncFolder(folder)
+		}
+	}
+	if err != nil {
 		return fmt.Errorf("writing %s: %w", path, err)
 	}
 	return nil
-}
-
-// replace writes data to a file unless the file has changed in the meantime.
-func replace(folder *os.Root, name string, data []byte, o atomicfile.Options, unchanged func() bool) error {
-	f, err := atomicfile.Stage(folder, name, data, o)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	if !unchanged() {
-		return errors.New("another program has changed it in the meantime; try again")
-	}
-	if err := f.Commit(); err != nil {
-		return err
-	}
-	return atomicfile.SyncFolder(folder)
 }
 
 // openFolder opens a folder, creating it if it is missing, without leaving root

@@ -316,24 +316,16 @@ func (s *Source) tools(c *client, doc *spec.Document) ([]registry.Tool, []regist
 	usable := 0
 	for i := range operations {
 		tools[i] = s.tool(c, &operations[i])
-		if tools[i].Quarantine == nil {
+		p := operations[i].Problem
+		if p == nil {
 			usable++
+			continue
 		}
+		diags = append(diags, registry.Diagnostic{Severity: registry.SeverityInfo, Code: "operation_unusable",
+			Source: s.Name(), Tool: tools[i].Name, Message: p.String()})
 	}
-	if usable == 0 && operations[0].Problem != nil {
+	if usable == 0 { // there is at least one operation
 		return nil, nil, s.fail(fmt.Errorf("no operation can be used: %s", operations[0].Problem))
-	}
-	for i := range tools {
-		if p := operations[i].Problem; p != nil {
-			diags = append(diags,
-				registry.Diagnostic{
-					Severity: registry.SeverityInfo,
-					Code:     "operation_unusable",
-					Source:   s.Name(),
-					Tool:     tools[i].Name,
-					Message:  p.String(),
-				})
-		}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

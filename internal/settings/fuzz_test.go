@@ -40,7 +40,7 @@ func checkFile(t *testing.T, name, text string) {
 			t.Errorf("control characters in %q", p.Message)
 		}
 	}
-	asked := newLoader(Options{}).asked(l)
+	asked := (&loader{}).asked(l)
 	programs := consent.Programs(asked)
 	consent.Describe(programs, func(s string) (string, error) { return expand.Text(s, nil) })
 	consent.Expand(programs, "/p", func(s string) (string, error) { return expand.Text(s, nil) }, nil)

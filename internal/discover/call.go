@@ -88,14 +88,6 @@ func paramsOf(call registry.Call) []byte {
 	return call.Params
 }
 
-// limited adds the exceeded limit and its setting to the error of a call.
-func limited(err error, limit int64) error {
-	if errors.Is(err, process.ErrOutputLimit) {
-		return fmt.Errorf("%w: more than %d bytes on stdout or stderr (limits.result)", err, limit)
-	}
-	return err
-}
-
 // runTool runs the program of a tool. showStderr says whether the result of a program that succeeds has what it
 // wrote to stderr.
 func (o *Options) runTool(ctx context.Context, spec *process.Spec, d *declaration, isResult, showStderr bool,
@@ -112,7 +104,10 @@ func (o *Options) runTool(ctx context.Context, spec *process.Spec, d *declaratio
 			out.Stderr, out.StderrHead, out.StderrBytes = nil, 0, 0
 		}
 	}
-	result := callResult(out, limited(err, spec.MaxOutput), d.definition.Name)
+	if errors.Is(err, process.ErrOutputLimit) {
+		err = fmt.Errorf("%w: more than %d bytes on stdout or stderr (limits.result)", err, spec.MaxOutput)
+	}
+	result := callResult(out, err, d.definition.Name)
 	switch {
 	case result.IsError && ctx.Err() != nil:
 		result.ErrorCategory = interrupted(ctx.Err())

@@ -118,20 +118,17 @@ func (c *command) expand(cmd settings.Command) ([]string, error) {
 	return argv, nil
 }
 
-// asWritten formats a command for messages and models, with secrets masked.
-func (c *command) asWritten(cmd settings.Command) string { return c.opts.Hide(asWritten(cmd)) }
-
-// asWritten returns the line in the settings, or the list with words quoted where necessary. What
-// is secret where it stands is masked.
-func asWritten(cmd settings.Command) string {
+// asWritten returns the line in the settings, or the list with words quoted where necessary, for
+// messages and models. Secrets are masked.
+func (c *command) asWritten(cmd settings.Command) string {
 	if cmd.Line != "" {
-		return secret.Line(cmd.Line, nil)
+		return c.opts.Hide(secret.Line(cmd.Line, nil))
 	}
 	words := secret.Args(cmd.Argv)
 	for i, w := range words {
 		words[i] = quoteWord(w)
 	}
-	return strings.Join(words, " ")
+	return c.opts.Hide(strings.Join(words, " "))
 }
 
 // quoteWord quotes a word like a POSIX shell if necessary.

@@ -345,7 +345,7 @@ func TestAsWritten(t *testing.T) {
 		`npm run "x y"`:                         {Argv: []string{"npm", "run", "x y"}, Line: `npm run "x y"`},
 		`a 'b c' '' 'it'\''s' $HOME 'x|y' 'e;'`: {Argv: []string{"a", "b c", "", "it's", "$HOME", "x|y", "e;"}},
 	} {
-		if got := asWritten(cmd); got != want {
+		if got := newCommand(CommandOptions{}).(*command).asWritten(cmd); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 		if words, err := process.Split(want); err != nil || !cmp.Equal(words, cmd.Argv) {

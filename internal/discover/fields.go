@@ -2,7 +2,6 @@ package discover
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"strings"
@@ -87,26 +86,17 @@ const noParams = `{"type":"object","properties":{}}`
 // can.
 func unusable(def *registry.Definition, raw json.RawMessage, max int64) error {
 	for _, schema := range []json.RawMessage{def.InputSchema, def.OutputSchema, def.Annotations} {
-		if reason := overLimit(schema, max); reason != "" {
-			return errors.New("its schema " + reason)
+		switch {
+		case int64(len(schema)) > max:
+			return fmt.Errorf("its schema has %d bytes, over the limit of %d (limits.schema)", len(schema), max)
+		case jsonx.Depth(schema) > registry.MaxDepth:
+			return fmt.Errorf("its schema is nested deeper than %d", registry.MaxDepth)
 		}
 	}
 	if key, twice := jsonx.DuplicateKey(raw); twice {
 		return fmt.Errorf("its definition repeats the key %s", text.Quote(key))
 	}
 	return nil
-}
-
-// overLimit describes the limit that a schema exceeds. It returns "" if there is
-// none.
-func overLimit(schema json.RawMessage, max int64) string {
-	if int64(len(schema)) > max {
-		return fmt.Sprintf("has %d bytes, over the limit of %d (limits.schema)", len(schema), max)
-	}
-	if jsonx.Depth(schema) > registry.MaxDepth {
-		return fmt.Sprintf("is nested deeper than %d", registry.MaxDepth)
-	}
-	return ""
 }
 
 // fieldReader reads the fields of one declaration. A field of the wrong type is

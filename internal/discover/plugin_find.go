@@ -46,19 +46,15 @@ func FindPlugins(ctx context.Context, place PluginPlace) []*Plugin {
 		return nil
 	case err != nil:
 		return []*Plugin{refused(place.Path, text.Cause(err).Error(), place.Hint)}
+	case !info.IsDir() && slices.Contains(manifestNames(), filepath.Base(place.Path)):
+		return []*Plugin{refused(place.Path, "a manifest, not the folder of a plugin", "name the folder that it is in")}
+	}
+	switch p := pluginAt(ctx, place, place.Path, info, schema); {
+	case p != nil:
+		return []*Plugin{p}
 	case !info.IsDir():
-		if slices.Contains(manifestNames(), filepath.Base(place.Path)) {
-			return []*Plugin{refused(place.Path,
-				"a manifest, not the folder of a plugin", "name the folder that it is in")}
-		}
-		if p := scriptPlugin(place.Path, info); p != nil {
-			return []*Plugin{p}
-		}
 		return []*Plugin{refused(place.Path,
 			"neither a folder nor an executable file", "chmod +x makes a script executable")}
-	}
-	if manifests := manifestsIn(place.Path); len(manifests) > 0 {
-		return []*Plugin{folderPlugin(ctx, place, place.Path, manifests, schema)}
 	}
 	return pluginsIn(ctx, place, schema)
 }
@@ -83,16 +79,11 @@ func pluginsIn(ctx context.Context, place PluginPlace, schema *registry.Validato
 			out = append(out, refused(path, text.Cause(err).Error(), ""))
 			continue
 		}
-		if info.IsDir() {
-			if manifests := manifestsIn(path); len(manifests) > 0 {
-				out = append(out, folderPlugin(ctx, place, path, manifests, schema))
-			} else if !slices.Contains([]string{"node_modules", "__pycache__"}, e.Name()) {
-				out = append(out, refused(path, "no plugin.yaml or plugin.json in it",
-					"toolreg plugins schema shows their format"))
-			}
-			continue
+		p := pluginAt(ctx, place, path, info, schema)
+		if p == nil && info.IsDir() && !slices.Contains([]string{"node_modules", "__pycache__"}, e.Name()) {
+			p = refused(path, "no plugin.yaml or plugin.json in it", "toolreg plugins schema shows their format")
 		}
-		if p := scriptPlugin(path, info); p != nil {
+		if p != nil {
 			out = append(out, p)
 		}
 	}
@@ -111,18 +102,26 @@ func nameOf(path string) string {
 	return cmp.Or(name, "unnamed")
 }
 
-func manifestsIn(dir string) []string {
-	var out []string
-	for _, name := range manifestNames() {
-		if _, err := os.Lstat(filepath.Join(dir, name)); err == nil {
-			out = append(out, filepath.Join(dir, name))
-		}
+// pluginAt returns the plugin at a path; nil if there is only a folder without a manifest, or a file that is not
+// executable.
+func pluginAt(ctx context.Context, place PluginPlace, path string,
+	info fs.FileInfo, schema *registry.Validator) *Plugin {
+	if info.IsDir() {
+		return folderPlugin(ctx, place, path, schema)
 	}
-	return out
+	return scriptPlugin(path, info)
 }
 
-func folderPlugin(ctx context.Context, place PluginPlace, dir string,
-	manifests []string, schema *registry.Validator) *Plugin {
+func folderPlugin(ctx context.Context, place PluginPlace, dir string, schema *registry.Validator) *Plugin {
+	var manifests []string
+	for _, name := range manifestNames() {
+		if _, err := os.Lstat(filepath.Join(dir, name)); err == nil {
+			manifests = append(manifests, filepath.Join(dir, name))
+		}
+	}
+	if len(manifests) == 0 {
+		return nil
+	}
 	p := &Plugin{
 		ID:      nameOf(dir),
 		Dir:     dir,
@@ -139,8 +138,6 @@ func folderPlugin(ctx context.Context, place PluginPlace, dir string,
 	return p
 }
 
-// scriptPlugin returns the plugin of an executable file. It returns nil for other
-// files.
 func scriptPlugin(path string, info fs.FileInfo) *Plugin {
 	if !process.Executable(path, info) {
 		return nil

@@ -122,28 +122,23 @@ type endMessage struct {
 // link is one side of the connection between the two processes. Sending is safe for
 // concurrent use.
 type link struct {
-	in     *bufio.Reader
-	most   int // bytes of a message that is read
-	pipes  pipes
-	shared *ringReader // where in reads from; nil means from the pipe
-	poller poller
-	busy   bool // this process has other work, so it does not look for messages
+	in      *bufio.Reader
+	most    int           // bytes of a message that is read
+	pipeIn  *bufio.Reader // from and to the other process
+	pipeOut io.Writer
+	shared  *ringReader // where in reads from; nil means from the pipe
+	poller  poller
+	busy    bool // this process has other work, so it does not look for messages
 
 	mu  sync.Mutex
 	out *bufio.Writer // nil means closed
 }
 
-// pipes lead to the other process.
-type pipes struct {
-	in  *bufio.Reader
-	out io.Writer
-}
-
 const bufferSize = 64 << 10
 
 func newLink(in io.Reader, out io.Writer, most int) *link {
-	p := pipes{bufio.NewReaderSize(in, bufferSize), out}
-	return &link{in: p.in, out: bufio.NewWriterSize(out, bufferSize), pipes: p, most: most}
+	pipe := bufio.NewReaderSize(in, bufferSize)
+	return &link{in: pipe, out: bufio.NewWriterSize(out, bufferSize), pipeIn: pipe, pipeOut: out, most: most}
 }
 
 // share makes the link use shared memory from now on.
@@ -152,7 +147,7 @@ func (l *link) share(from, to *ring, wait func() error) {
 	l.in = bufio.NewReaderSize(l.shared, bufferSize)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.out = bufio.NewWriterSize(&ringWriter{ring: to, bell: l.pipes.out}, bufferSize)
+	l.out = bufio.NewWriterSize(&ringWriter{ring: to, bell: l.pipeOut}, bufferSize)
 }
 
 // close makes later messages an error. Shared memory may be freed once nothing is received
@@ -170,10 +165,10 @@ func (l *link) ready() bool {
 
 // awaitMessage waits until a message may have arrived, or the other process is gone.
 func (l *link) awaitMessage() error {
-	if _, err := l.pipes.in.Peek(1); err != nil || l.shared == nil {
+	if _, err := l.pipeIn.Peek(1); err != nil || l.shared == nil {
 		return err
 	}
-	_, err := l.pipes.in.Discard(l.pipes.in.Buffered())
+	_, err := l.pipeIn.Discard(l.pipeIn.Buffered())
 	return err
 }
 

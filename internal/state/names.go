@@ -151,9 +151,6 @@ func (n *Names) Forget(ctx context.Context) (int, error) {
 	if err != nil && errors.Is(err, ErrUnavailable) {
 		return 0, err
 	}
-	if _, err := n.dir.Files(); err != nil {
-		return 0, err
-	}
 	return len(names), errors.Join(n.dir.Remove(ctx, n.file), n.dir.Remove(ctx, namesFileOf(n.project, offersKind)))
 }
 

@@ -64,7 +64,9 @@ type Index struct {
 	names    []string             // of the documents
 	called   map[string][]int32   // documents by their Names in lower case
 	last     []bool               // by document: whether it is deprecated
-	servers  []server
+	// servers are the names of servers, as stems. They are ignored in the texts of their own
+	// tools, because they do not distinguish these.
+	servers  [][]string
 	serverOf []int32 // index into servers by document
 	alike    map[string][]string
 }
@@ -73,10 +75,6 @@ type posting struct {
 	document int32
 	weight   float32 // weight of the word in all fields together
 }
-
-// server is the name of a server, as stems. They are ignored in the texts of its own
-// tools, because they do not distinguish these.
-type server struct{ words []string }
 
 // New returns an index of documents, which it does not retain.
 func New(documents []Document) *Index {
@@ -94,7 +92,7 @@ func newIndex(documents []Document, workers int) *Index {
 		parts[i] = &part{document: int32(from), terms: map[string]int32{}, stems: map[string]int32{}}
 		wg.Go(func() {
 			for j := from; j < to; j++ {
-				parts[i].addDocument(&documents[j], x.servers[x.serverOf[j]].words)
+				parts[i].addDocument(&documents[j], x.servers[x.serverOf[j]])
 			}
 		})
 	}
@@ -118,7 +116,7 @@ func (x *Index) addServers(documents []Document) {
 		if !ok {
 			at = int32(len(x.servers))
 			known[name] = at
-			x.servers = append(x.servers, server{stems(name)})
+			x.servers = append(x.servers, stems(name))
 		}
 		x.serverOf = append(x.serverOf, at)
 		x.names = append(x.names, documents[i].Name)

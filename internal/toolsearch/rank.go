@@ -131,7 +131,7 @@ func (r *ranking) score() float64 {
 func (r *ranking) findWord(word string, factor float32) {
 	r.findIn(word, factor)
 	for i, s := range r.servers {
-		if slices.Contains(s.words, word) {
+		if slices.Contains(s, word) {
 			r.named = append(r.named, int32(i))
 		}
 	}
@@ -199,7 +199,7 @@ func (x *Index) near(word string) (found []string) {
 		}
 	}
 	for _, s := range x.servers {
-		for _, other := range s.words {
+		for _, other := range s {
 			if oneTypo(word, other) {
 				found = append(found, other)
 			}

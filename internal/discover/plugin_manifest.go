@@ -287,14 +287,12 @@ func (p *Plugin) LeftOut() []document.Problem {
 // params and names of built-in tools. builtin returns the built-in tool that has a
 // name, or "". Lint runs nothing.
 func (p *Plugin) Lint(env []string, builtin func(name string) string) (missing, warnings []document.Problem) {
-	out := &warnings
 	doc, _ := document.Read(p.Path)
-	tell := func(pointer, message, hint string) {
+	at := func(pointer, message, hint string) document.Problem {
 		if doc == nil {
-			*out = append(*out, document.Problem{File: p.Path, Message: message, Hint: hint})
-			return
+			return document.Problem{File: p.Path, Message: message, Hint: hint}
 		}
-		*out = append(*out, doc.Problem(pointer, place(pointer)+message, hint))
+		return doc.Problem(pointer, place(pointer)+message, hint)
 	}
 	program := func(pointer string, argv []string) {
 		if len(argv) == 0 {
@@ -302,10 +300,8 @@ func (p *Plugin) Lint(env []string, builtin func(name string) string) (missing, 
 		}
 		_, err := process.Spec{Argv: argv, Dir: p.Dir, Env: env}.Program()
 		if start := (*process.StartError)(nil); errors.As(err, &start) {
-			out = &missing
-			tell(pointer, fmt.Sprintf("program %q: %s", argv[0], start.Err),
-				"a program in the plugin's folder is written ./NAME and must be executable")
-			out = &warnings
+			missing = append(missing, at(pointer, fmt.Sprintf("program %q: %s", argv[0], start.Err),
+				"a program in the plugin's folder is written ./NAME and must be executable"))
 		}
 	}
 	program("/factory", p.factory)
@@ -314,20 +310,20 @@ func (p *Plugin) Lint(env []string, builtin func(name string) string) (missing, 
 		if o == nil {
 			continue // not an object
 		}
-		at := fmt.Sprintf("/tools/%d", i)
+		tool := fmt.Sprintf("/tools/%d", i)
 		var argv []string
 		if json.Unmarshal(o["command"], &argv) == nil {
-			program(at+"/command", argv)
+			program(tool+"/command", argv)
 		}
 		if name, _ := jsonx.Text(o["name"]); builtin(name) != "" {
-			tell(at+"/name",
+			warnings = append(warnings, at(tool+"/name",
 				fmt.Sprintf("%q is a name of the built-in tool %s, so the tool is ignored unless excludeTools lists that one",
 					name, builtin(name)),
-				"give it another name")
+				"give it another name"))
 		}
 		for _, field := range []string{"description", "parameters"} {
 			if !present(o[field]) {
-				tell(at, "the tool has no "+field, "models choose and call tools by them")
+				warnings = append(warnings, at(tool, "the tool has no "+field, "models choose and call tools by them"))
 			}
 		}
 	}

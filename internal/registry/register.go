@@ -197,10 +197,7 @@ func isVersionOf(t, old *Tool) bool {
 }
 
 func (b *builder) putVersion(t *Tool) {
-	all := b.reg.versions[t.Name]
-	if all == nil {
-		all = []*Tool{b.reg.names[t.Name]}
-	}
+	all := b.versionsOf(b.reg.names[t.Name])
 	if slices.ContainsFunc(all, func(o *Tool) bool { return o.Version == t.Version }) {
 		b.conflict(t, b.reg.names[t.Name])
 		return

@@ -8,6 +8,7 @@
 package registry
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -128,10 +129,7 @@ func (r *Registry) version(name, version string) *Tool {
 			return t
 		}
 	}
-	t := r.names[name]
-	if t == nil {
-		t = r.other[name]
-	}
+	t := cmp.Or(r.names[name], r.other[name])
 	if t != nil && (version == latest || t.Version == version && version != "") {
 		return t // the plain name means the highest version
 	}

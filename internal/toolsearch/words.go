@@ -88,10 +88,7 @@ func eachWord(s string, f func(string)) {
 // folded returns a word in lower case and without accents, which many people do not type, cut to the maximum
 // length.
 func folded(word string) string {
-	if len(word) > maxWord {
-		word = strings.ToValidUTF8(word[:maxWord], "")
-	}
-	word = text.Folded(word)
+	word = text.Folded(text.Head(word, maxWord))
 	if strings.IndexFunc(word, func(r rune) bool { return r >= utf8.RuneSelf }) < 0 {
 		return word
 	}

@@ -18,13 +18,10 @@ import (
 const HasFull = true
 
 // raw makes a terminal deliver each key as it is pressed, without echo, until
-// restore is called.
-func raw(f *os.File) (restore func(), err error) {
-	var state *term.State
-	if err := control(f, func(fd int) (err error) { state, err = term.MakeRaw(fd); return err }); err != nil {
-		return nil, err
-	}
-	return func() { _ = control(f, func(fd int) error { return term.Restore(fd, state) }) }, nil
+// cooked is called.
+func raw(f *os.File) (cooked func(), err error) {
+	cooked = restore(f)
+	return cooked, control(f, func(fd int) error { _, err := term.MakeRaw(fd); return err })
 }
 
 // watchSize returns a channel that receives a value when the size of the

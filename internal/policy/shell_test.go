@@ -385,7 +385,7 @@ func TestWritesThatAreNotKnown(t *testing.T) {
 		`echo a | xargs truncate -s0`: Ask, `find . -exec truncate -s0 {} \;`: Ask, `perl -i -pe s/a/b/ $f`: Ask,
 		`echo x > $PWD/secrets/x`: Deny, `cp a "$PWD"/secrets/x`: Deny, `echo x > $PWD/x`: Allow, `cd $d; echo x >$PWD/x`: Ask, `PWD=$d; echo x > $PWD/x`: Ask,
 		`truncate -s0 secrets/x`: Deny, `install a secrets/x`: Deny, `install -t secrets a`: Deny, `sed -i s/a/b/ secrets/x`: Deny, `sed -i -e s/a/b/ secrets/x`: Deny,
-		`sed --in-place s/a/b/ secrets/x`: Deny, `dd if=a of=secrets/x`: Deny, `rm -r secrets/`: Deny, `shred secrets/x`: Deny, `cd secrets && truncate -s0 x`: Deny, `perl -i -pe s/a/b/ secrets/x`: Deny,
+		`sed --in-place s/a/b/ secrets/x`: Deny, `dd if=a of=secrets/x`: Deny, `rm -r secrets/`: Deny, `shred secrets/x`: Deny, `gshred secrets/x`: Deny, `gcd /tmp; touch secrets/x`: Deny, `cd secrets && truncate -s0 x`: Deny, `perl -i -pe s/a/b/ secrets/x`: Deny,
 		`cd x; echo x > secrets/x`: Ask, `cd x || :; cp a secrets/x`: Ask, `cd secrets; cd ..; echo x > x`: Ask,
 		`cd - && echo x > x`: Ask, `pushd x; popd; echo x > x`: Ask, `cd ~u && echo x > x`: Ask, `cd s* && echo x > x`: Ask,
 		`cd x && echo x > secrets/x`: Allow, `cd x; echo x > b`: Allow, `(cd x); echo x > b`: Allow,

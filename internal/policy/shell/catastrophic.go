@@ -43,7 +43,7 @@ func (l *location) ruins(name string, args []word) string {
 		if slices.ContainsFunc(args, func(w word) bool { return strings.HasPrefix(w.text, "--del") }) {
 			return l.ruined("rsync deletes in", lastOperand(args))
 		}
-	case "find", "gfind":
+	case "find":
 		return l.findRuins(args)
 	}
 	return l.writesDisk(name, args)

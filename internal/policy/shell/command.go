@@ -124,8 +124,9 @@ func (c *Command) names(command string) Certainty {
 		unknown = Maybe
 	}
 	program := strings.TrimSuffix(want[0], anyRest)
+	is := func(name string) bool { return text.MatchName(programName(program), name) }
 	if len(c.words) == 0 ||
-		!text.MatchName(programName(program), programName(c.words[0].text)) && !c.words[0].globs(program) {
+		!is(programName(c.words[0].text)) && !is(plainName(c.words[0].text)) && !c.words[0].globs(program) {
 		return unknown
 	}
 	t := tableOf(programName(c.words[0].text))
@@ -174,7 +175,7 @@ func (c *Command) isOther(program string) bool {
 		return false
 	}
 	a, b := firstLetter(program), firstLetter(c.words[0].text)
-	return a != b && a != 0 && b != 0
+	return a != b && a != 0 && b != 0 && b != 'g'
 }
 
 // firstLetter returns the first byte of a program's name in lower case, or 0 if it

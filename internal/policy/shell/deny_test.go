@@ -58,6 +58,8 @@ func TestRuleAllowsRunner(t *testing.T) {
 // of the program, and aliases that the line defines.
 func TestDenyKnowsOtherNames(t *testing.T) {
 	for _, tt := range []struct{ rule, denied, other string }{
+		{"rm", "/opt/homebrew/bin/grm x", "gls rm"},
+		{"rm -rf", "grm -fr x", "grm x"},
 		{"npm publish", "npm publ", "npm pkg get name"},
 		{"npm publish", "npm --silent pub", "npm pack"},
 		{"npm install", "npm i x", "npm init"},

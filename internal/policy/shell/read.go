@@ -371,9 +371,9 @@ func (a *analysis) command(text string, words []word, stdin *word) {
 		defer func() { a.location = outside }()
 		words, a.location = short, where
 	}
-	name := programName(words[0].text)
+	name, plain := programName(words[0].text), plainName(words[0].text)
 	at := a.location
-	if c.Catastrophic = a.ruins(name, words[1:]); a.location != at {
+	if c.Catastrophic = a.ruins(plain, words[1:]); a.location != at {
 		a.fallbacks.cd(name, words[1:], at)
 	}
 	run := runsOf(a.shell, name, words, stdin)
@@ -388,7 +388,7 @@ func (a *analysis) command(text string, words []word, stdin *word) {
 	if c.Doubt == "" && (len(run.scripts) > 0 || len(run.commands) > 0 && !run.through || run.dynamic) {
 		c.Doubt = c.Exact
 	}
-	run.changes(name, words[1:])
+	run.changes(plain, words[1:])
 	a.addFiles(&c, name, run)
 	a.addCommand(c)
 	a.evaluate = a.evaluate || run.evaluates

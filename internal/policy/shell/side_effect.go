@@ -83,7 +83,7 @@ func isOfOther(name string) bool { return len(name) > 1 && name[0] == '~' && nam
 func (r *runs) changes(name string, args []word) {
 	files, t := operands(args), tableOf(name)
 	switch name {
-	case "find", "gfind":
+	case "find":
 		if t.given("delete", args) {
 			r.deletes(args)
 		}
@@ -94,7 +94,7 @@ func (r *runs) changes(name string, args []word) {
 		}
 		return
 	case "truncate", "shred", "rm", "rmdir", "unlink":
-	case "sed", "gsed", "perl", "ruby":
+	case "sed", "perl", "ruby":
 		if !t.given("in-place", args) {
 			return
 		}

@@ -42,6 +42,15 @@ func programName(word string) string {
 	return name
 }
 
+// plainName is programName without the g of GNU's programs where the system has others: grm is rm.
+func plainName(word string) string {
+	name := programName(word)
+	if t := tableOf(name); has("gdd gshred", name) || t != nil && name == "g"+t.path && t.path != "cd" {
+		return name[1:]
+	}
+	return name
+}
+
 // evaluated reports whether a shell that uses the word as a variable name may run
 // a command in its subscript.
 func evaluated(w word) bool {

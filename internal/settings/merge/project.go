@@ -76,6 +76,14 @@ func (m *Merged) tightenServers(row *table.Row, base *Merged) []registry.Diagnos
 			}
 			return d != nil
 		})
+		for j, f := range node.Members { // what it does not set stays
+			if was := known[f.Name].Value; was != nil {
+				node.Members[j].Value = was.Clone()
+				for _, field := range f.Value.Members {
+					node.Members[j].Value.Set(field.Name, field.Value)
+				}
+			}
+		}
 		m.entries[row][i].Value = &node
 	}
 	return out
@@ -139,7 +147,7 @@ func OverPerson(x *table.Index, below []*layers.Layer, project *layers.Layer) []
 		row := e.Row
 		was, set := own.Last(row.Name)
 		switch {
-		case row.Looser != nil, row.Name == overridesKey: // loosens nothing
+		case row.Looser != nil, row.Name == overridesKey, row.Name == serversOfSandbox: // loosens nothing
 		case row.Merge == table.ByName:
 			replaced := both.Replaced(row.Name)
 			for _, entry := range e.Value.Members {

@@ -27,6 +27,8 @@ func TestProjectOnlyTightensTheSandbox(t *testing.T) {
 		{"adds a folder", "shell: {write: [/a]}", "shell: {write: [/a, /b]}", "sandbox.shell.write", `["/a"]`, "sandbox.shell.write is ignored"},
 		{"takes a folder away", "shell: {write: [/a, /b]}", "shell: {write: [/b]}", "sandbox.shell.write", `["/b"]`, ""},
 		{"confines a server", "", "servers: {s: {mode: auto, read: [/x]}}", "sandbox.servers.s", `{"mode":"auto","read":["/x"]}`, ""},
+		{"empties a server's entry", "servers: {s: {mode: auto, network: none}}", "servers: {s: {}}", "sandbox.servers.s", `{"mode":"auto","network":"none"}`, ""},
+		{"tightens one of a server's fields", "servers: {s: {mode: auto, read: [/x, /y]}}", "servers: {s: {read: [/x], mode: require}}", "sandbox.servers.s", `{"mode":"require","read":["/x"]}`, ""},
 		{"frees a server", "servers: {s: {mode: auto}}", "servers: {s: {mode: off}}", "sandbox.servers.s", `{"mode":"auto"}`, "sandbox.servers.s.mode is ignored"},
 		{"opens a server", "servers: {s: {mode: auto}}", "servers: {s: {mode: auto, network: all}}", "sandbox.servers.s", `{"mode":"auto"}`, "sandbox.servers.s.network is ignored"},
 	}

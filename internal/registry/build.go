@@ -185,12 +185,6 @@ func (b *builder) putPlain(t *Tool) {
 	b.put(t)
 }
 
-// lend marks the tool of the project if only one of two tools with the same name is one.
-func lend(t, old *Tool) {
-	t.Lent = t.Lent || t.OfProject && !old.OfProject
-	old.Lent = old.Lent || old.OfProject && !t.OfProject
-}
-
 // hidesLent hides a tool of the project that a list of the tools to keep does not have by a name of
 // its own.
 func (b *builder) hidesLent(t *Tool) bool {

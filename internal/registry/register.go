@@ -142,7 +142,8 @@ func (b *builder) hides(t *Tool) *Hidden {
 }
 
 func (b *builder) conflict(t, old *Tool) {
-	lend(t, old)
+	t.Lent = t.Lent || t.OfProject && !old.OfProject
+	old.Lent = old.Lent || old.OfProject && !t.OfProject
 	switch {
 	case b.hidesLent(t):
 	case t.Name == old.Name && b.yields(old):

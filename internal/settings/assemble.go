@@ -74,7 +74,7 @@ func (s *Settings) servers(m *merge.Merged) {
 	for _, e := range m.Named(table.ServersKey) {
 		server := decodeServer(row, e.Name, e.Value, e.Origin)
 		server.Err = m.Faults.Of(e.Value)
-		if was, ok := replaced[e.Name]; ok {
+		if was, ok := replaced[e.Name]; ok && e.Origin.Scope == ScopeProject {
 			server.Replaces = &was.Origin
 			server.ExcludeTools = union(decodeServer(row, e.Name, was.Value, was.Origin).ExcludeTools,
 				server.ExcludeTools)
@@ -86,6 +86,9 @@ func (s *Settings) servers(m *merge.Merged) {
 		server := decodeServer(row, "mcp", &jsonx.Value{Kind: jsonx.Object}, c.Origin)
 		if server.Err = c.Err; c.IsSet() {
 			server.Command, server.Args = c.Argv[0], c.Argv[1:]
+		}
+		if was, ok := replaced["mcp"]; ok && c.Origin.Scope == ScopeProject {
+			server.Replaces = &was.Origin
 		}
 		s.Servers = append(s.Servers, server)
 	}

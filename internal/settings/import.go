@@ -55,6 +55,9 @@ func (l *loader) importProject(fromProject *layers.Layer) []trust.File {
 	for _, program := range names {
 		for _, f := range l.opts.Import.Files(program, l.root, l.opts.Environ) {
 			if !f.Project {
+				if file, problem := f.Open(); problem == nil && file.Path != "" && !l.opts.NoUser {
+					l.mine = append(l.mine, f.Layer(l.index, ScopeUser, program, file.Data).Layer)
+				}
 				continue
 			}
 			file, ok := l.importFile(ScopeProject, program, f)
@@ -71,6 +74,24 @@ func (l *loader) importProject(fromProject *layers.Layer) []trust.File {
 		}
 	}
 	return files
+}
+
+// overPerson describes what the project changes about the person's settings, and about servers in
+// her files of other programs.
+func (l *loader) overPerson(fromProject *layers.Layer) []string {
+	out := merge.OverPerson(l.index, slices.Concat(l.mine, l.layers), fromProject)
+	own := merge.Of(l.index, l.mine).Named(table.ServersKey)
+	for _, servers := range l.imported {
+		out = append(out, merge.OverPerson(l.index, l.mine, servers.Layer)...)
+		for _, s := range servers.Switched {
+			i := slices.IndexFunc(own, func(n Named) bool { return n.Name == s.Name })
+			if i >= 0 && *s.Enabled {
+				out = append(out, fmt.Sprintf("%s:%d: mcpServers.%s is switched on, which is that of %s",
+					servers.File, s.Pos.Line, document.Printable(s.Name), own[i].Origin))
+			}
+		}
+	}
+	return out
 }
 
 // imports adds the servers of other programs after those of the settings. A
@@ -137,12 +158,14 @@ func (l *loader) addImported(m *merge.Merged, program string, from *imports.Laye
 	l.found[program] += from.Servers
 	l.diags = append(l.diags, from.Unknown...)
 	l.switches.Add(from)
-	taken := slices.Concat(m.Named(table.ServersKey), m.Named(table.APIsKey), l.faulty)
+	servers := m.Named(table.ServersKey)
+	taken := slices.Concat(servers, m.Named(table.APIsKey), l.faulty)
 	for _, s := range from.Faulty {
 		l.faulty = append(l.faulty, Named{Name: s.Name,
 			Origin: Origin{Scope: from.Scope, Name: from.File, Line: int(s.Pos.Line)}})
 	}
 	for _, e := range from.Settings {
+		replaced := jsonx.NewObject()
 		e.Value = &jsonx.Value{Kind: jsonx.Object, Members: slices.Clone(e.Value.Members)}
 		e.Value.Members = slices.DeleteFunc(e.Value.Members, func(f jsonx.Member) bool {
 			i := slices.IndexFunc(taken, func(n Named) bool { return n.Name == f.Name })
@@ -152,8 +175,14 @@ func (l *loader) addImported(m *merge.Merged, program string, from *imports.Laye
 			l.diags = append(l.diags, registry.Diagnostic{Severity: registry.SeverityInfo, Code: "import_shadowed",
 				Message: document.Visible(fmt.Sprintf("%s:%d: server %q is ignored: %s already defines that name",
 					from.File, f.Line, f.Name, taken[i].Origin))})
+			if i < len(servers) && from.Scope == ScopeUser && taken[i].Origin.Scope == ScopeProject {
+				replaced.Members = append(replaced.Members, f)
+			}
 			return true
 		})
+		if len(replaced.Members) > 0 { // what the person allows by the name does not reach the project's server
+			m.AddFirst(layers.Setting{Row: e.Row, Key: e.Key, Value: replaced, Origin: e.Origin})
+		}
 		for i := range e.Value.Members {
 			e.Value.Members[i].Value = l.switches.Apply(e.Value.Members[i].Name, e.Value.Members[i].Value)
 		}

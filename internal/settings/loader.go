@@ -72,6 +72,7 @@ type loader struct {
 	serverFiles serverFiles
 
 	imported       []*imports.Layer // of other programs' files in the project, in order
+	mine           []*layers.Layer  // of the person's
 	switches       imports.Switches // of the program whose files are being added
 	faulty         []Named          // of that program, the servers that cannot be imported
 	withoutImports bool             // the project is trusted except for imported files

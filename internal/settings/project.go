@@ -120,12 +120,19 @@ func (l *loader) describe(dir string, fromProject *layers.Layer, files, imports 
 		programs = append(programs, consent.Programs(f)...)
 		p.Loosens, p.Expands = append(p.Loosens, consent.Loosens(f)...), append(p.Expands, consent.Expands(f)...)
 	}
-	p.Loosens = append(p.Loosens, merge.OverPerson(l.index, l.layers, fromProject)...)
+	p.Loosens = append(p.Loosens, l.overPerson(fromProject)...)
 	covered, plugins, err := l.cover(dir, fromProject, slices.Concat(files, imports), programs)
 	if p.Covered = covered; err != nil {
 		p.Obstacle, p.Covered = err.Error(), files
 		if l.opts.TrustProject {
 			l.problems = append(l.problems, document.Problem{File: dir, Message: "cannot be trusted: " + p.Obstacle})
+		}
+	}
+	for _, own := range merge.Of(l.index, l.layers).Named("plugins.settings") {
+		for _, plugin := range plugins {
+			if plugin.ID == own.Name {
+				p.Expands = append(p.Expands, fmt.Sprintf("%s: plugins.settings.%s of %s", plugin.Path, own.Name, own.Origin))
+			}
 		}
 	}
 	p.Hash = trust.Hash(p.Covered)

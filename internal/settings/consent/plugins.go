@@ -16,6 +16,7 @@ import (
 
 // Plugin is a plugin of the project, as the trust question shows it.
 type Plugin struct {
+	ID       string
 	Path     string // path of its manifest or script
 	Sum      string // hash of the manifest that contains Programs; "" for a script
 	Programs []Program
@@ -49,7 +50,7 @@ func pluginAt(root, path string, env []string) *Plugin {
 		if doc == nil {
 			continue
 		}
-		p := &Plugin{Path: doc.File, Sum: doc.Sum}
+		p := &Plugin{ID: doc.Root.Get("id").Text(), Path: doc.File, Sum: doc.Sum}
 		for _, c := range manifestCommands(doc.Root) {
 			c.Place, c.Env = "plugin "+quoteWord(trust.Name(root, path)), append(c.Env, env...)
 			if c.Cwd == "project" {
@@ -66,6 +67,7 @@ func pluginAt(root, path string, env []string) *Plugin {
 		return nil
 	}
 	return &Plugin{
+		ID:   strings.TrimSuffix(filepath.Base(path), filepath.Ext(path)),
 		Path: path,
 		Programs: []Program{{
 			Place: "plugin " + quoteWord(trust.Name(root, path)),

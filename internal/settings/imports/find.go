@@ -92,7 +92,7 @@ type Layer struct {
 	*layers.Layer
 	Servers  int      // number of servers in the file, whether or not they can be imported
 	Faulty   []Server // those that cannot be imported
-	switched []Server // entries that only switch servers on or off
+	Switched []Server // entries that only switch servers on or off
 }
 
 // Layer converts the servers in the bytes of the file to settings. A server that cannot
@@ -106,7 +106,7 @@ func (f *File) Layer(x *table.Index, scope layers.Scope, program string, data []
 	object := &jsonx.Value{Kind: jsonx.Object}
 	for _, s := range servers {
 		if s.Enabled != nil {
-			out.switched = append(out.switched, s)
+			out.Switched = append(out.Switched, s)
 			continue
 		}
 		value, problem := s.entry(x)
@@ -158,7 +158,7 @@ type serverSwitch struct {
 
 // Add adds those of a file.
 func (s Switches) Add(l *Layer) {
-	for _, server := range l.switched {
+	for _, server := range l.Switched {
 		s.add(l.File, server)
 	}
 }

@@ -126,7 +126,9 @@ func (r *reader) checkValue(row *table.Row, key string, n *jsonx.Value) {
 		_, err := table.ParseSize(n)
 		r.report(n, key, err)
 	case table.Choice:
-		r.choice(row, key, n)
+		if r.want(n, key, jsonx.String, "a string") && !slices.Contains(row.Choices, n.Text()) {
+			r.fail(n.Pos, "one of "+strings.Join(row.Choices, ", "), "%s: unknown value %q", key, n.Text())
+		}
 	case table.Network:
 		_, _, err := table.ParseNetwork(n)
 		r.report(n, key, err)
@@ -215,13 +217,6 @@ func (r *reader) report(n *jsonx.Value, key string, err error) {
 	if err != nil {
 		r.fail(n.Pos, "", "%s: %s", key, err)
 	}
-}
-
-func (r *reader) choice(row *table.Row, key string, n *jsonx.Value) {
-	if !r.want(n, key, jsonx.String, "a string") || slices.Contains(row.Choices, n.Text()) {
-		return
-	}
-	r.fail(n.Pos, "one of "+strings.Join(row.Choices, ", "), "%s: unknown value %q", key, n.Text())
 }
 
 func (r *reader) command(key string, n *jsonx.Value) {

@@ -59,6 +59,11 @@ func (m *Merged) Of(row *table.Row) []layers.Setting { return m.entries[row] }
 // Add adds a value, which takes precedence over all others of its setting.
 func (m *Merged) Add(s layers.Setting) { m.entries[s.Row] = append(m.entries[s.Row], s) }
 
+// AddFirst adds a value over which all others of its setting take precedence.
+func (m *Merged) AddFirst(s layers.Setting) {
+	m.entries[s.Row] = slices.Insert(slices.Clip(m.entries[s.Row]), 0, s)
+}
+
 // AddNamed adds entries of a setting that merges by name.
 func (m *Merged) AddNamed(key string, entries []Named) {
 	for _, n := range entries {
@@ -208,9 +213,16 @@ func (m *Merged) each(name string, replacing func(was, now Named)) []Named {
 }
 
 // Replaced returns the entries of the system and of the person that entries of a project
-// replace, by name.
+// replace, by name. The server of mcpServerCommand is the entry mcp.
 func (m *Merged) Replaced(key string) map[string]Named {
 	out := map[string]Named{}
+	if key == table.ServersKey {
+		for _, e := range m.entries[m.Index.Row("mcpServerCommand")] {
+			if e.Origin.Scope < layers.ScopeProject {
+				out["mcp"] = Named{Name: "mcp", Origin: e.Origin, Value: jsonx.NewObject()}
+			}
+		}
+	}
 	m.each(key, func(was, now Named) {
 		switch {
 		case now.Origin.Scope != layers.ScopeProject:

@@ -199,11 +199,6 @@ func (f *File) SetOwners(owner func(name string) string) {
 	}
 }
 
-// hasOverride reports whether a file, which may be nil, locks an override of a tool.
-func (f *File) hasOverride(key string) bool {
-	return f != nil && slices.ContainsFunc(f.Tools, func(e Entry) bool { return e.key() == key && e.Override != nil })
-}
-
 // KeepOverrides gives the tools that have no override now the one that an older file has.
 func (f *File) KeepOverrides(older *File) {
 	was := older.byKey()

@@ -43,7 +43,9 @@ func (r *Recorder) Filter(t *registry.Tool) *registry.Hidden {
 func (r *Recorder) Override(t *registry.Tool, name string) *registry.Hidden {
 	key := keyOf(t, name)
 	e, ok := r.entries[key]
-	if !ok || t.Reshaped == nil || t.Reshaped.Personal && !r.All && !r.Was.hasOverride(key) {
+	was := func(e Entry) bool { return e.key() == key && e.Override != nil }
+	if !ok || t.Reshaped == nil ||
+		t.Reshaped.Personal && !r.All && (r.Was == nil || !slices.ContainsFunc(r.Was.Tools, was)) {
 		return nil
 	}
 	e.Override = newOverride(t)

@@ -182,11 +182,13 @@ func withoutEffect(m *matter, _ Verdict) (Verdict, bool) {
 }
 
 func autoEdit(m *matter, _ Verdict) (Verdict, bool) {
+	// Some tools only change data of toolreg itself, such as the todo list.
+	writesNoFile := m.tool.Source == registry.SourceBuiltin && m.category == registry.CategoryWrite && m.tool.Subject == nil
 	return Verdict{
 		Decision: Allow,
 		Origin:   m.policy.modeOrigin(),
 		Reason:   "the approval mode allows edits inside the workspace",
-	}, m.part == nil && m.policy.Mode == ModeAutoEdit && (m.isEdit() || m.writesNoFile())
+	}, m.part == nil && m.policy.Mode == ModeAutoEdit && (m.isEdit() || writesNoFile)
 }
 
 func byApproval(m *matter, _ Verdict) (Verdict, bool) {

@@ -174,12 +174,6 @@ func (f *facts) isEdit() bool {
 	return len(f.subject.Paths) > 0 && !slices.ContainsFunc(f.subject.Paths, func(p string) bool { return !inside(p) })
 }
 
-// writesNoFile reports whether the call only changes data of toolreg itself, such
-// as the todo list.
-func (f *facts) writesNoFile() bool {
-	return f.tool.Source == registry.SourceBuiltin && f.category == registry.CategoryWrite && f.tool.Subject == nil
-}
-
 // contested returns a server that may have the tool's name, unless the call names the tool's server.
 // See [registry.Tool.Contested].
 func (f *facts) contested() string {

@@ -158,14 +158,13 @@ func (l *loader) addImported(m *merge.Merged, program string, from *imports.Laye
 	l.found[program] += from.Servers
 	l.diags = append(l.diags, from.Unknown...)
 	l.switches.Add(from)
-	servers := m.Named(table.ServersKey)
-	taken := slices.Concat(servers, m.Named(table.APIsKey), l.faulty)
+	servers, apis := m.Named(table.ServersKey), m.Named(table.APIsKey)
+	taken := slices.Concat(servers, apis, l.faulty)
 	for _, s := range from.Faulty {
 		l.faulty = append(l.faulty, Named{Name: s.Name,
 			Origin: Origin{Scope: from.Scope, Name: from.File, Line: int(s.Pos.Line)}})
 	}
 	for _, e := range from.Settings {
-		replaced := jsonx.NewObject()
 		e.Value = &jsonx.Value{Kind: jsonx.Object, Members: slices.Clone(e.Value.Members)}
 		e.Value.Members = slices.DeleteFunc(e.Value.Members, func(f jsonx.Member) bool {
 			i := slices.IndexFunc(taken, func(n Named) bool { return n.Name == f.Name })
@@ -175,14 +174,15 @@ func (l *loader) addImported(m *merge.Merged, program string, from *imports.Laye
 			l.diags = append(l.diags, registry.Diagnostic{Severity: registry.SeverityInfo, Code: "import_shadowed",
 				Message: document.Visible(fmt.Sprintf("%s:%d: server %q is ignored: %s already defines that name",
 					from.File, f.Line, f.Name, taken[i].Origin))})
-			if i < len(servers) && from.Scope == ScopeUser && taken[i].Origin.Scope == ScopeProject {
-				replaced.Members = append(replaced.Members, f)
+			if from.Scope == ScopeUser && taken[i].Origin.Scope == ScopeProject && i < len(servers)+len(apis) {
+				was := layers.Setting{Row: e.Row, Value: jsonx.NewObject(f), Origin: e.Origin}
+				if i >= len(servers) {
+					was.Row, was.Value = m.Index.Row(table.APIsKey), jsonx.NewObject(jsonx.NewMember(f.Name, jsonx.NewObject()))
+				}
+				m.AddFirst(was) // what the person allows by the name does not reach the project's
 			}
 			return true
 		})
-		if len(replaced.Members) > 0 { // what the person allows by the name does not reach the project's server
-			m.AddFirst(layers.Setting{Row: e.Row, Key: e.Key, Value: replaced, Origin: e.Origin})
-		}
 		for i := range e.Value.Members {
 			e.Value.Members[i].Value = l.switches.Apply(e.Value.Members[i].Name, e.Value.Members[i].Value)
 		}

@@ -67,7 +67,7 @@ func parseServer(spec, dir string) (name string, entry *jsonx.Value, err error) 
 	}
 	entry = &jsonx.Value{Kind: jsonx.Object}
 	own := ""
-	if isURL(rest) {
+	if scheme, _, ok := strings.Cut(rest, "://"); ok && strings.Trim(scheme, table.ServerNameChars+"+") == "" {
 		if err := table.CheckURL(rest); err != nil {
 			return "", nil, err
 		}
@@ -94,10 +94,4 @@ func parseServer(spec, dir string) (name string, entry *jsonx.Value, err error) 
 		return "", nil, errors.New("begin it with NAME= to name the server")
 	}
 	return name, entry, nil
-}
-
-// isURL reports whether a text begins like a URL.
-func isURL(text string) bool {
-	scheme, _, ok := strings.Cut(text, "://")
-	return ok && strings.Trim(scheme, table.ServerNameChars+"+") == ""
 }

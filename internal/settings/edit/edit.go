@@ -149,7 +149,11 @@ func (c placed) apply(file string, data []byte, before *jsonx.Value) ([]byte, er
 		}
 	}
 	want := c.intended(before).JSON()
-	for _, edit := range editors(file) {
+	editors := []editor{placed.yaml, placed.yamlNodes}
+	if document.IsJSON(file) {
+		editors = []editor{placed.json}
+	}
+	for _, edit := range editors {
 		out, err := edit(c, data)
 		if err != nil {
 			continue
@@ -163,10 +167,3 @@ func (c placed) apply(file string, data []byte, before *jsonx.Value) ([]byte, er
 
 // editor makes a change in the bytes of a file. The caller checks the result.
 type editor func(c placed, data []byte) ([]byte, error)
-
-func editors(file string) []editor {
-	if document.IsJSON(file) {
-		return []editor{placed.json}
-	}
-	return []editor{placed.yaml, placed.yamlNodes}
-}

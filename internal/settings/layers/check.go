@@ -24,11 +24,6 @@ type reader struct {
 	source  *jsonx.Value // the source that is being checked; nil if none
 }
 
-func (r *reader) origin(at jsonx.Pos) Origin {
-	line, col := at.Place()
-	return Origin{Scope: r.layer.Scope, Name: r.layer.File, Line: line, Col: col}
-}
-
 func (r *reader) fail(at jsonx.Pos, hint, format string, args ...any) {
 	line, col := at.Place()
 	p := document.Problem{

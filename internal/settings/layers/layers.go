@@ -264,5 +264,7 @@ func (r *reader) setting(row *table.Row, key string, f jsonx.Member) {
 		}
 	}
 	r.checkValue(row, key, f.Value)
-	r.layer.Settings = append(r.layer.Settings, Setting{Row: row, Key: key, Value: f.Value, Origin: r.origin(f.Pos)})
+	origin := Origin{Scope: r.layer.Scope, Name: r.layer.File}
+	origin.Line, origin.Col = f.Place()
+	r.layer.Settings = append(r.layer.Settings, Setting{Row: row, Key: key, Value: f.Value, Origin: origin})
 }

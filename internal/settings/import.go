@@ -41,6 +41,13 @@ func (l *loader) importNames(m *merge.Merged) []string {
 	return out
 }
 
+// importKey is a program and the index of one of its files. A file may be there twice, with the servers of the
+// project and those of all.
+type importKey struct {
+	program string
+	index   int
+}
+
 // importProject reads the other programs' files in the project that would apply
 // if it were trusted, and returns them so that the grant covers them.
 func (l *loader) importProject(fromProject *layers.Layer) []trust.File {
@@ -53,10 +60,12 @@ func (l *loader) importProject(fromProject *layers.Layer) []trust.File {
 	l.problems = l.problems[:before] // reported later, once it is known what applies
 	var files []trust.File
 	for _, program := range names {
-		for _, f := range l.opts.Import.Files(program, l.root, l.opts.Environ) {
+		for i, f := range l.opts.Import.Files(program, l.root, l.opts.Environ) {
 			if !f.Project {
 				if file, problem := f.Open(); problem == nil && file.Path != "" && !l.opts.NoUser {
-					l.mine = append(l.mine, f.Layer(l.index, ScopeUser, program, file.Data).Layer)
+					servers := f.Layer(l.index, ScopeUser, program, file.Data)
+					l.read[importKey{program, i}] = servers
+					l.mine = append(l.mine, servers.Layer)
 				}
 				continue
 			}
@@ -70,6 +79,7 @@ func (l *loader) importProject(fromProject *layers.Layer) []trust.File {
 			}
 			servers := f.Layer(l.index, ScopeProject, program, file.Data)
 			l.serverFiles.add(servers.Layer)
+			l.read[importKey{program, i}] = servers
 			l.imported = append(l.imported, servers)
 		}
 	}
@@ -77,7 +87,7 @@ func (l *loader) importProject(fromProject *layers.Layer) []trust.File {
 }
 
 // overPerson describes what the project changes about the person's settings, and about servers in
-// her files of other programs.
+// the person's files of other programs.
 func (l *loader) overPerson(fromProject *layers.Layer) []string {
 	out := merge.OverPerson(l.index, slices.Concat(l.mine, l.layers), fromProject)
 	own := merge.Of(l.index, l.mine).Named(table.ServersKey)
@@ -102,10 +112,11 @@ func (l *loader) imports(m *merge.Merged) {
 	trusted := l.project != nil && l.project.Trusted && !l.withoutImports
 	for _, program := range names {
 		l.switches, l.faulty = imports.Switches{}, nil
-		for _, f := range l.opts.Import.Files(program, l.root, l.opts.Environ) {
+		for i, f := range l.opts.Import.Files(program, l.root, l.opts.Environ) {
 			l.importPaths = append(l.importPaths, f.Path)
+			servers := l.read[importKey{program, i}]
 			if f.Project {
-				l.importTrusted(m, program, f, trusted)
+				l.importTrusted(m, program, f, servers, trusted)
 				continue
 			}
 			if l.opts.NoUser {
@@ -113,7 +124,9 @@ func (l *loader) imports(m *merge.Merged) {
 				continue
 			}
 			if file, ok := l.importFile(ScopeUser, program, f); ok {
-				servers := f.Layer(l.index, ScopeUser, program, file.Data)
+				if servers == nil {
+					servers = f.Layer(l.index, ScopeUser, program, file.Data)
+				}
 				l.serverFiles.add(servers.Layer)
 				l.addImported(m, program, servers)
 				l.place(ScopeUser, f.Path, PlaceRead, "imports: "+program)
@@ -124,16 +137,15 @@ func (l *loader) imports(m *merge.Merged) {
 }
 
 // importTrusted adds the servers of a file in the project, if that is trusted.
-func (l *loader) importTrusted(m *merge.Merged, program string, f imports.File, trusted bool) {
-	i := slices.IndexFunc(l.imported, func(servers *imports.Layer) bool { return servers.File == f.Path })
+func (l *loader) importTrusted(m *merge.Merged, program string, f imports.File, servers *imports.Layer, trusted bool) {
 	switch {
 	case l.opts.NoProject:
 		l.place(ScopeProject, f.Path, PlaceSkipped, "--no-project-settings")
-	case i < 0: // absent or refused: already recorded
+	case servers == nil: // absent or refused: already recorded
 	case !trusted:
 		l.place(ScopeProject, f.Path, PlaceSkipped, notTrusted)
 	default:
-		l.addImported(m, program, l.imported[i])
+		l.addImported(m, program, servers)
 		l.place(ScopeProject, f.Path, PlaceRead, "imports: "+program)
 	}
 }

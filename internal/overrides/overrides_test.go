@@ -451,6 +451,12 @@ func TestScopeOfOverride(t *testing.T) {
 		if out.Reshaped.Personal != own {
 			t.Errorf("%s is marked as a person's: %t", name, !own)
 		}
+		if got := set.IsOwn(name); got != own {
+			t.Errorf("%s is the person's own: %t", name, got)
+		}
+	}
+	if set.IsOwn("other") {
+		t.Error("an override that does not exist is the person's own")
 	}
 }
 

@@ -97,7 +97,7 @@ func programs() []program {
 }
 
 // reader finds the servers in the content of a file.
-type reader = func(path string, data []byte) ([]imports.Server, []document.Problem)
+type reader = func(docs *document.Foreign, path string, data []byte) ([]imports.Server, []document.Problem)
 
 // folders has the folders where programs store their files.
 type folders struct {

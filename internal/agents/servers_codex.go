@@ -57,7 +57,7 @@ type codexServer struct {
 	} `toml:"oauth"`
 }
 
-func readCodexServers(path string, data []byte) ([]imports.Server, []document.Problem) {
+func readCodexServers(_ *document.Foreign, path string, data []byte) ([]imports.Server, []document.Problem) {
 	var file struct {
 		Servers map[string]any `toml:"mcp_servers"`
 	}

@@ -106,8 +106,8 @@ func jsonServers(d dialect, convert func(s *server) (entry, string), keys ...str
 // serversIn reads the servers among the members that find returns.
 func serversIn(d dialect, convert func(s *server) (entry, string),
 	find func(doc *document.Document) []jsonx.Member) reader {
-	return func(path string, data []byte) ([]imports.Server, []document.Problem) {
-		doc, problems := document.ParseForeign(path, data)
+	return func(docs *document.Foreign, path string, data []byte) ([]imports.Server, []document.Problem) {
+		doc, problems := docs.Parse(path, data)
 		if doc == nil {
 			return nil, problems
 		}

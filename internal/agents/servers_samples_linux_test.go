@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/toolreg/toolreg/internal/settings/document"
 )
 
 // found reads the files of a program in testdata, as if the project were at
@@ -25,7 +27,7 @@ func found(t *testing.T, program string) []string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		servers, problems := f.Read(f.Path, data)
+		servers, problems := f.Read(&document.Foreign{}, f.Path, data)
 		for _, p := range problems {
 			t.Errorf("%s: %s", path, p)
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/builtin/workspace"
 	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/settings/document"
 	"github.com/toolreg/toolreg/internal/settings/values"
 )
 
@@ -96,7 +97,7 @@ func TestExcessiveTOMLIsRejected(t *testing.T) {
 		"syntax":   "x = \n",
 		"type":     "mcp_servers = 3\n",
 	} {
-		if servers, problems := readCodexServers("c.toml", []byte(text)); len(servers) > 0 || len(problems) != 1 {
+		if servers, problems := readCodexServers(nil, "c.toml", []byte(text)); len(servers) > 0 || len(problems) != 1 {
 			t.Errorf("%s: %d servers, problems %v", name, len(servers), problems)
 		}
 	}
@@ -118,7 +119,7 @@ func FuzzRead(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		for _, program := range (Importer{}).Programs() {
 			for _, file := range (Importer{}).Files(program, "/p", []string{"HOME=/h"}) {
-				servers, _ := file.Read(file.Path, data)
+				servers, _ := file.Read(&document.Foreign{}, file.Path, data)
 				for _, s := range servers {
 					if s.Enabled == nil && (s.JSON == nil) == (s.Problem == "") {
 						t.Fatalf("%s: %q has neither an entry nor a reason, or both", program, s.Name)

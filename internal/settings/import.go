@@ -41,13 +41,6 @@ func (l *loader) importNames(m *merge.Merged) []string {
 	return out
 }
 
-// importKey is a program and the index of one of its files. A file may be there twice, with the servers of the
-// project and those of all.
-type importKey struct {
-	program string
-	index   int
-}
-
 // importProject reads the other programs' files in the project that would apply
 // if it were trusted, and returns them so that the grant covers them.
 func (l *loader) importProject(fromProject *layers.Layer) []trust.File {
@@ -60,12 +53,10 @@ func (l *loader) importProject(fromProject *layers.Layer) []trust.File {
 	l.problems = l.problems[:before] // reported later, once it is known what applies
 	var files []trust.File
 	for _, program := range names {
-		for i, f := range l.opts.Import.Files(program, l.root, l.opts.Environ) {
+		for _, f := range l.opts.Import.Files(program, l.root, l.opts.Environ) {
 			if !f.Project {
 				if file, problem := f.Open(); problem == nil && file.Path != "" && !l.opts.NoUser {
-					servers := f.Layer(l.index, ScopeUser, program, file.Data)
-					l.read[importKey{program, i}] = servers
-					l.mine = append(l.mine, servers.Layer)
+					l.mine = append(l.mine, f.Layer(&l.documents, l.index, ScopeUser, program, file.Data).Layer)
 				}
 				continue
 			}
@@ -77,9 +68,8 @@ func (l *loader) importProject(fromProject *layers.Layer) []trust.File {
 			if !slices.ContainsFunc(files, func(have trust.File) bool { return have.Name == file.Name }) {
 				files = append(files, file)
 			}
-			servers := f.Layer(l.index, ScopeProject, program, file.Data)
+			servers := f.Layer(&l.documents, l.index, ScopeProject, program, file.Data)
 			l.serverFiles.add(servers.Layer)
-			l.read[importKey{program, i}] = servers
 			l.imported = append(l.imported, servers)
 		}
 	}
@@ -112,11 +102,10 @@ func (l *loader) imports(m *merge.Merged) {
 	trusted := l.project != nil && l.project.Trusted && !l.withoutImports
 	for _, program := range names {
 		l.switches, l.faulty = imports.Switches{}, nil
-		for i, f := range l.opts.Import.Files(program, l.root, l.opts.Environ) {
+		for _, f := range l.opts.Import.Files(program, l.root, l.opts.Environ) {
 			l.importPaths = append(l.importPaths, f.Path)
-			servers := l.read[importKey{program, i}]
 			if f.Project {
-				l.importTrusted(m, program, f, servers, trusted)
+				l.importTrusted(m, program, f, trusted)
 				continue
 			}
 			if l.opts.NoUser {
@@ -124,9 +113,7 @@ func (l *loader) imports(m *merge.Merged) {
 				continue
 			}
 			if file, ok := l.importFile(ScopeUser, program, f); ok {
-				if servers == nil {
-					servers = f.Layer(l.index, ScopeUser, program, file.Data)
-				}
+				servers := f.Layer(&l.documents, l.index, ScopeUser, program, file.Data)
 				l.serverFiles.add(servers.Layer)
 				l.addImported(m, program, servers)
 				l.place(ScopeUser, f.Path, PlaceRead, "imports: "+program)
@@ -137,15 +124,16 @@ func (l *loader) imports(m *merge.Merged) {
 }
 
 // importTrusted adds the servers of a file in the project, if that is trusted.
-func (l *loader) importTrusted(m *merge.Merged, program string, f imports.File, servers *imports.Layer, trusted bool) {
+func (l *loader) importTrusted(m *merge.Merged, program string, f imports.File, trusted bool) {
+	i := slices.IndexFunc(l.imported, func(servers *imports.Layer) bool { return servers.File == f.Path })
 	switch {
 	case l.opts.NoProject:
 		l.place(ScopeProject, f.Path, PlaceSkipped, "--no-project-settings")
-	case servers == nil: // absent or refused: already recorded
+	case i < 0: // absent or refused: already recorded
 	case !trusted:
 		l.place(ScopeProject, f.Path, PlaceSkipped, notTrusted)
 	default:
-		l.addImported(m, program, servers)
+		l.addImported(m, program, l.imported[i])
 		l.place(ScopeProject, f.Path, PlaceRead, "imports: "+program)
 	}
 }

@@ -32,7 +32,7 @@ func (o otherPrograms) Files(program, root string, _ []string) []imports.File {
 	}
 }
 
-func readNames(_ string, data []byte) (out []imports.Server, problems []document.Problem) {
+func readNames(_ *document.Foreign, _ string, data []byte) (out []imports.Server, problems []document.Problem) {
 	for i, name := range strings.Fields(string(data)) {
 		s := imports.Server{Name: name, JSON: json.RawMessage(`{"command":"./run.sh","args":["$TOKEN"]}`), Pos: jsonx.NewPos(i+1, 1)}
 		switch name {

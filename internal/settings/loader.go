@@ -71,13 +71,13 @@ type loader struct {
 
 	serverFiles serverFiles
 
-	imported       []*imports.Layer             // of other programs' files in the project, in order
-	mine           []*layers.Layer              // of the person's
-	read           map[importKey]*imports.Layer // both, so that a file is parsed once
-	switches       imports.Switches             // of the program whose files are being added
-	faulty         []Named                      // of that program, the servers that cannot be imported
-	withoutImports bool                         // the project is trusted except for imported files
-	importPaths    []string                     // where to look for other programs' files
+	imported       []*imports.Layer // of other programs' files in the project, in order
+	mine           []*layers.Layer  // of the person's
+	documents      document.Foreign // of both
+	switches       imports.Switches // of the program whose files are being added
+	faulty         []Named          // of that program, the servers that cannot be imported
+	withoutImports bool             // the project is trusted except for imported files
+	importPaths    []string         // where to look for other programs' files
 
 	importedFrom map[string]string // the program of each file whose servers were imported
 	found        map[string]int    // the number of servers in the files of each program
@@ -85,7 +85,7 @@ type loader struct {
 
 func newLoader(o Options) *loader {
 	l := &loader{index: table.NewIndex(), scalars: newScalars(o.Flags), env: expand.NewEnviron(o.Environ),
-		read: map[importKey]*imports.Layer{}, serverFiles: serverFiles{}, importedFrom: map[string]string{}, found: map[string]int{}}
+		serverFiles: serverFiles{}, importedFrom: map[string]string{}, found: map[string]int{}}
 	l.globals = l.scalars.globals()
 	g := l.globals // flags and variables
 	o.Root, o.SystemDir = cmp.Or(o.Root, g.Root), cmp.Or(o.SystemDir, systemFolder(l.env))

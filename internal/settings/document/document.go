@@ -73,6 +73,30 @@ func ParseForeign(path string, data []byte) (*Document, []Problem) {
 	return d, nil
 }
 
+// Foreign parses files of other programs, some of which have several readers, and keeps each document until the
+// file has another content. The zero value is ready to use. It is not safe for concurrent use.
+type Foreign struct{ files map[string]foreignFile }
+
+type foreignFile struct {
+	data     []byte
+	doc      *Document
+	problems []Problem
+}
+
+// Parse is [ParseForeign]. The document must not be changed.
+func (f *Foreign) Parse(path string, data []byte) (*Document, []Problem) {
+	file, ok := f.files[path]
+	if !ok || !bytes.Equal(file.data, data) {
+		file.data = data
+		file.doc, file.problems = ParseForeign(path, data)
+		if f.files == nil {
+			f.files = map[string]foreignFile{}
+		}
+		f.files[path] = file
+	}
+	return file.doc, file.problems
+}
+
 // ParseYAML reads a YAML file that holds no settings, of at most limit values that are
 // nested at most depth levels. It accepts merge keys and the tags of JSON's types. The
 // value is an object with positions, and has what could be read despite the problems; it

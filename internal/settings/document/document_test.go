@@ -134,3 +134,17 @@ func TestJSON5(t *testing.T) {
 		}
 	}
 }
+
+func TestForeignParsesAFileOnce(t *testing.T) {
+	var docs Foreign
+	first, _ := docs.Parse("a.json", []byte(`{"x": 1}`))
+	if again, _ := docs.Parse("a.json", []byte(`{"x": 1}`)); again != first {
+		t.Error("the same content was parsed again")
+	}
+	if changed, _ := docs.Parse("a.json", []byte(`{"x": 2}`)); changed.Root.Get("x").Token != "2" {
+		t.Error("the changed content was not parsed")
+	}
+	if other, _ := docs.Parse("b.json", []byte(`{"x": 1}`)); other == first {
+		t.Error("another file has the document of the first one")
+	}
+}

@@ -32,6 +32,7 @@ type Found struct {
 func Find(from Importer, root string, environ []string) []Found {
 	x := table.NewIndex()
 	var out []Found
+	var docs document.Foreign
 	for _, program := range from.Programs() {
 		switched, ofProject := Switches{}, Switches{} // the project, not yet trusted, switches none of the user's on
 		first := len(out)
@@ -46,7 +47,7 @@ func Find(from Importer, root string, environ []string) []Found {
 			case file.Path == "":
 				continue
 			}
-			servers, problems := f.servers(file.Data)
+			servers, problems := f.servers(&docs, file.Data)
 			for _, p := range problems {
 				found.Warnings = append(found.Warnings, ignored(program, p.String()))
 			}
@@ -97,8 +98,8 @@ type Layer struct {
 
 // Layer converts the servers in the bytes of the file to settings. A server that cannot
 // be imported does not affect the others.
-func (f *File) Layer(x *table.Index, scope layers.Scope, program string, data []byte) *Layer {
-	servers, problems := f.servers(data)
+func (f *File) Layer(docs *document.Foreign, x *table.Index, scope layers.Scope, program string, data []byte) *Layer {
+	servers, problems := f.servers(docs, data)
 	out := &Layer{Layer: &layers.Layer{Scope: scope, File: f.Path}, Servers: len(servers)}
 	for _, p := range problems {
 		out.Unknown = append(out.Unknown, ignored(program, p.String()))

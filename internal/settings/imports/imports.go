@@ -40,7 +40,7 @@ type File struct {
 	Path    string // absolute
 	Project bool   // part of the project: it applies once the project is trusted
 	// Read returns the servers in the bytes of the file, in file order.
-	Read func(path string, data []byte) ([]Server, []document.Problem)
+	Read func(docs *document.Foreign, path string, data []byte) ([]Server, []document.Problem)
 	// With are other files that switch servers of this one, or some of their tools, off, and
 	// Switch applies one that exists. They are read whether the project is trusted or not,
 	// because they only take away. Switch may be nil.
@@ -70,8 +70,8 @@ func missing(err error) bool {
 }
 
 // servers returns the servers in the bytes of the file.
-func (f *File) servers(data []byte) ([]Server, []document.Problem) {
-	servers, problems := f.Read(f.Path, data)
+func (f *File) servers(docs *document.Foreign, data []byte) ([]Server, []document.Problem) {
+	servers, problems := f.Read(docs, f.Path, data)
 	if f.Switch == nil || len(servers) == 0 {
 		return servers, problems
 	}
@@ -82,7 +82,7 @@ func (f *File) servers(data []byte) ([]Server, []document.Problem) {
 		}
 		var doc *document.Document
 		if err == nil {
-			doc, _ = document.ParseForeign(path, file.Data)
+			doc, _ = docs.Parse(path, file.Data)
 		}
 		if doc != nil {
 			f.Switch(servers, doc)

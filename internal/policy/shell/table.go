@@ -397,7 +397,7 @@ func (t *table) readArgs(args []word, first bool) reading {
 // splitCluster makes separate words of a cluster of options that ends in a subcommand, as in
 // python -Im pip and python -mpip.
 func (t *table) splitCluster(args []word) []word {
-	if t == nil || !t.hasSubcommands() {
+	if !t.hasSubcommands() {
 		return args
 	}
 	for i := 0; i < len(args) && strings.HasPrefix(args[i].text, "-") && !strings.HasPrefix(args[i].text, "--"); i++ {

@@ -116,6 +116,8 @@ func larger(a, b int) int {
 	}
 	return b
 }
+
+func same[T int | byte](a T) T { return a }
 `, `package p
 
 import "testing"
@@ -129,6 +131,7 @@ func Test(t *testing.T) {
 	changes := []*change{
 		{Type: "ARITHMETIC_BASE", Line: 3, Column: 16, key: "size"}, {Type: "ARITHMETIC_BASE", Line: 5, Column: 23, key: "hello"},
 		{Type: "CONDITIONALS_BOUNDARY", Line: 8, Column: 7, key: "a >= b"}, {Type: "CONDITIONALS_NEGATION", Line: 8, Column: 7, key: "a <= b"},
+		{Type: "INVERT_BITWISE", Line: 14, Column: 17, key: "int & byte"},
 	}
 	for i, c := range changes {
 		c.file, c.number = "p.go", i+1

@@ -365,17 +365,20 @@ func mutantJoin[T ~string](drop bool, x, y T) T { if drop { return y }; return x
 func (s *source) weave(changes []*change) map[string][]byte {
 	for _, c := range changes {
 		for _, d := range s.files[c.file].Decls {
-			if d, ok := d.(*ast.GenDecl); ok && d.Tok == token.CONST && s.within(d, c.Line) {
-				c.alone = true
+			switch d := d.(type) {
+			case *ast.GenDecl:
+				c.alone = c.alone || d.Tok == token.CONST && s.within(d, c.Line)
+			case *ast.FuncDecl: // operators between the types of a constraint
+				c.dead = c.dead || d.Type.TypeParams != nil && s.within(d.Type.TypeParams, c.Line)
 			}
 		}
 		w := s.weaver(c.file, []*change{c})
 		w.eachOperator(func(n ast.Node, _ token.Pos, tok token.Token, _ []*change) {
 			switch n := n.(type) {
 			case *ast.BinaryExpr:
-				c.dead = tok == token.ADD && s.isText(n)
+				c.dead = c.dead || tok == token.ADD && s.isText(n)
 			case *ast.AssignStmt:
-				c.dead = c.Type != removeSelf && s.isText(n.Lhs[0])
+				c.dead = c.dead || c.Type != removeSelf && s.isText(n.Lhs[0])
 			case *ast.UnaryExpr:
 				c.alone = c.alone || tok != token.SUB
 			}

@@ -25,10 +25,10 @@ const (
 // alternatives explains errors about anyOf and oneOf of one schema.
 type alternatives struct{ refs *schema.Refs }
 
-// causes returns the causes of an error to report. If a constant distinguishes the
-// alternatives, as in {"kind":"a"} and {"kind":"b"}, these are the mistakes in the
-// alternative that the value selects, or the wrong constants if it selects none. Alternatives for values
-// of other types do not count if there is one for the value's.
+// causes returns the causes of an error to report. If a constant distinguishes the alternatives, as
+// in {"kind":"a"} and {"kind":"b"}, these are the mistakes in the alternative that the value
+// selects, or the wrong constants if it selects none. Alternatives for values of another type are
+// ignored if there is one for the value's type.
 func (a alternatives) causes(e *jsonschema.ValidationError) []*jsonschema.ValidationError {
 	if _, ok := a.whole(e); ok {
 		return nil
@@ -39,7 +39,8 @@ func (a alternatives) causes(e *jsonschema.ValidationError) []*jsonschema.Valida
 	})
 }
 
-// whole returns the violation that an error about alternatives is as a whole, if it is one.
+// whole returns a single violation for a failed anyOf or oneOf, if one describes it better than its
+// parts.
 func (a alternatives) whole(e *jsonschema.ValidationError) (v Violation, ok bool) {
 	if len(e.Causes) == 0 || a.branches(e) == nil {
 		return v, false
@@ -52,8 +53,8 @@ func (a alternatives) whole(e *jsonschema.ValidationError) (v Violation, ok bool
 	return v, ok
 }
 
-// mistyped returns the alternatives of e that are for values of another type, by their index; nil if the others
-// only say which constants they are.
+// mistyped returns the alternatives of e, by index, that are for values of another type. It returns
+// nil if the others only list constants.
 func (a alternatives) mistyped(e *jsonschema.ValidationError) map[string]bool {
 	branches := a.branches(e)
 	if branches == nil {
@@ -212,8 +213,8 @@ func (a alternatives) ofConstants(e *jsonschema.ValidationError) (Violation, boo
 		Expected: describe(jsonx.NewArray(values...))}, true
 }
 
-// ofAbsent returns a single violation for an object without the member whose constant tells the alternatives apart:
-// what else each of them misses is the mistake of none.
+// ofAbsent returns a single violation for an object without the member whose constant distinguishes
+// the alternatives. What else the alternatives require cannot be known without it.
 func (a alternatives) ofAbsent(e *jsonschema.ValidationError) (Violation, bool) {
 	mistyped := a.mistyped(e)
 	var branches []*jsonx.Value

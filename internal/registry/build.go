@@ -20,7 +20,7 @@ type builder struct {
 	aliases   map[string]*Tool  // aliases of built-in tools; tools of servers cannot take them
 	mixedCase map[string]string // names with capital letters, by their lower-case form
 	given     map[string]GivenName
-	passed    map[string]bool // names that servers' tools do not have because they belong to another
+	passed    map[string]bool // names that servers' tools do not get because they belong to another server
 	failed    []string        // the servers that failed so far
 	again     bool            // names are being assigned again, after overrides
 }
@@ -185,8 +185,8 @@ func (b *builder) putPlain(t *Tool) {
 	b.put(t)
 }
 
-// hidesLent hides a tool of the project that a list of the tools to keep does not have by a name of
-// its own.
+// hidesLent hides a tool of the project that a list of tools to keep names only by a name that the
+// project gave it.
 func (b *builder) hidesLent(t *Tool) bool {
 	if !t.Lent || !t.OfProject {
 		return false

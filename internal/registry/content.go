@@ -41,7 +41,7 @@ func ParseContent(raw json.RawMessage) ([]Content, error) {
 	return out, nil
 }
 
-// UnmarshalJSON decodes what MarshalJSON writes. What others write is read by [ParseContent].
+// UnmarshalJSON decodes the output of MarshalJSON. For content from elsewhere, use [ParseContent].
 func (c *Content) UnmarshalJSON(data []byte) (err error) {
 	var p part
 	if err = json.Unmarshal(data, &p); err == nil {
@@ -72,7 +72,8 @@ type part struct {
 	Meta        json.RawMessage `json:"_meta"`
 }
 
-// base64Text is a JSON string with bytes, nil for null. kind is the type that it says itself.
+// base64Text is a JSON string with bytes, nil for null. kind is the type in its data URL, if it has
+// one.
 type base64Text struct {
 	data []byte
 	kind string
@@ -118,8 +119,8 @@ func (p *part) content() (Content, error) {
 	return c, nil
 }
 
-// Media returns a part of a result for bytes of a type, "" if it is not known. They are an image,
-// a sound, or else a resource with this URI.
+// Media returns a content part for bytes of a type, which is "" if unknown: an image, audio, or
+// else a resource with this URI.
 func Media(data []byte, kind, uri string) Content {
 	kind = mediaType(kind)
 	c := Content{Data: data, MIMEType: cmp.Or(sniffedType(data, kind), kind)}
@@ -127,7 +128,7 @@ func Media(data []byte, kind, uri string) Content {
 	return c.Settled()
 }
 
-// retype sets the type that the MIME type of an image or a sound says.
+// retype sets Type to what the MIME type says, for images and audio.
 func (c *Content) retype(uri string) {
 	switch class, _, _ := strings.Cut(c.MIMEType, "/"); class {
 	case "image":
@@ -139,9 +140,9 @@ func (c *Content) retype(uri string) {
 	}
 }
 
-// Settled returns a part as its bytes are, which servers and plugins often label wrong, and
-// model providers check: a provider that rejects an image does so again in every later
-// request. Bytes of text are text, and an image without any is a text that says so.
+// Settled returns the part with the type that its bytes have. Servers and plugins often label
+// content wrong, and a provider that rejects an image does so again in every later request. Bytes
+// that are text become text, and an image without bytes becomes a text that says so.
 func (c Content) Settled() Content {
 	if c.Type == ContentResource {
 		c.URI = cmp.Or(c.URI, attachment) // clients in Python reject results with an empty URI
@@ -176,7 +177,7 @@ func (c Content) Settled() Content {
 	case isPlainText(c.Data) && c.Type == ContentImage && c.MIMEType != "image/svg+xml": // an error message
 		return c.asText(string(c.Data))
 	case slices.Contains([]string{"", "image/png", "image/jpeg", "image/gif", "image/webp", "application/pdf"}, c.MIMEType):
-		// It is not what it is labelled as: Sniff finds each file of these types.
+		// The label is wrong: Sniff recognizes every file of these types.
 		c.MIMEType = "application/octet-stream"
 		if c.Type != ContentResource {
 			c.retype(attachment)
@@ -185,11 +186,12 @@ func (c Content) Settled() Content {
 	return c
 }
 
-// attachment is the URI of a resource that has none, such as what was labelled as an image or a sound and is neither.
+// attachment is the URI of a resource that has none, such as content labeled as an image or audio
+// that is neither.
 const attachment = "toolreg:attachment"
 
-// sniffedType returns the type that the first bytes say, "" if they say none. label is the type that
-// the sender says: of a container for sound and pictures, it says what is inside.
+// sniffedType returns the type of data by its first bytes, or "". For a container of sound or
+// pictures, label, the type that the sender gave, decides what is inside.
 func sniffedType(data []byte, label string) string {
 	kind := Sniff(data)
 	class, _, _ := strings.Cut(label, "/")
@@ -203,8 +205,8 @@ func (c Content) asText(text string) Content {
 	return Content{Type: ContentText, Text: text, Annotations: c.Annotations, Meta: c.Meta}
 }
 
-// OrStructured returns the content of a result, or its structured content if that is all it
-// has: blank text beside it counts as none.
+// OrStructured returns the content of a result, or its structured content if there is nothing else
+// but blank text.
 func OrStructured(content []Content, structured []byte) []Content {
 	if jsonx.IsNull(structured) {
 		return content
@@ -217,7 +219,7 @@ func OrStructured(content []Content, structured []byte) []Content {
 	return []Content{TextContent(string(structured))}
 }
 
-// mediaType returns a MIME type without parameters in lower case, by its usual name.
+// mediaType returns a MIME type in lower case, without parameters, by its usual name.
 func mediaType(kind string) string {
 	name, _, _ := strings.Cut(kind, ";")
 	switch name = strings.ToLower(strings.TrimSpace(name)); name {
@@ -237,8 +239,7 @@ func mediaType(kind string) string {
 	return name
 }
 
-// Sniff returns the type of images, sounds, videos and PDF files by their first bytes, "" for
-// all else.
+// Sniff returns the type of an image, sound, video or PDF file by its first bytes, or "".
 func Sniff(data []byte) string {
 	at := func(offset int, magic string) bool {
 		return len(data) >= offset && bytes.HasPrefix(data[offset:], []byte(magic))
@@ -309,8 +310,8 @@ func (c Content) Note() string {
 	return fmt.Sprintf("[%s%s, %s, %d bytes]", c.Type, name, mediaType(c.MIMEType), len(c.Data))
 }
 
-// isDamaged reports that an image or a PDF file lacks a part without which no program can read
-// it, as a download that was cut off does, or another file that begins like one.
+// isDamaged reports whether an image or PDF file lacks a part that every reader needs, like an
+// incomplete download or a file of another kind that begins like one.
 func isDamaged(data []byte) bool {
 	switch Sniff(data) {
 	case "application/pdf":
@@ -359,8 +360,8 @@ func isTextType(kind string) bool {
 	return strings.HasPrefix(kind, "text/")
 }
 
-// DecodeBase64 decodes base64 as servers send it: in either alphabet, with or without padding,
-// line breaks and the prefix of a data URL, whose type it returns. On success data is not nil.
+// DecodeBase64 decodes base64 as servers send it: in either alphabet, with or without padding, line
+// breaks and a data URL's prefix, whose type it returns. On success, data is not nil.
 func DecodeBase64(encoded []byte) (data []byte, kind string, ok bool) {
 	if rest, found := bytes.CutPrefix(encoded, []byte("data:")); found {
 		label, body, _ := bytes.Cut(rest, []byte(","))
@@ -379,12 +380,12 @@ func DecodeBase64(encoded []byte) (data []byte, kind string, ok bool) {
 	return data[:n], kind, err == nil
 }
 
-// A shape says what some members of an object are in MCP. Clients made with SDKs refuse a whole list of tools,
-// or a whole result, for one member that is null or of another type, and servers get those wrong that few
-// clients read.
+// A shape reports whether a member of an object has the type that MCP requires. Clients made with
+// SDKs refuse a whole list of tools, or a whole result, if one member is null or has another type,
+// and servers often get members wrong that few clients read.
 type shape func(name string, value json.RawMessage) bool
 
-// of returns an object without the members that are not as the shape says; nil for what is no object.
+// of returns an object without the members that do not have the shape; nil if raw is not an object.
 func (s shape) of(raw json.RawMessage) json.RawMessage {
 	if jsonx.KindOf(raw) != jsonx.Object {
 		return nil
@@ -446,14 +447,15 @@ func ofIcon(name string, value json.RawMessage) bool {
 	return true
 }
 
-// ToolHints returns the annotations of a tool as clients of MCP take them; nil if there are none.
+// ToolHints returns a tool's annotations in the shape that MCP clients accept; nil if there are
+// none.
 func ToolHints(raw json.RawMessage) json.RawMessage { return shape(toolHint).of(raw) }
 
-// ReadHints returns the annotations of a resource or of a part of a result, as clients of MCP take them; nil if
-// there are none.
+// ReadHints returns the annotations of a resource or content part in the shape that MCP clients
+// accept; nil if there are none.
 func ReadHints(raw json.RawMessage) json.RawMessage { return shape(readHint).of(raw) }
 
-// Icons returns the icons of an item as clients of MCP take them; nil if there are none.
+// Icons returns an item's icons in the shape that MCP clients accept; nil if there are none.
 func Icons(raw json.RawMessage) json.RawMessage {
 	list, _ := jsonx.Elements(raw)
 	var out [][]byte
@@ -468,7 +470,7 @@ func Icons(raw json.RawMessage) json.RawMessage {
 	return slices.Concat([]byte{'['}, bytes.Join(out, []byte{','}), []byte{']'})
 }
 
-// Meta returns a _meta as clients of MCP take it; nil if there is none.
+// Meta returns a _meta in the shape that MCP clients accept; nil if there is none.
 func Meta(raw json.RawMessage) json.RawMessage {
 	if jsonx.KindOf(raw) != jsonx.Object {
 		return nil

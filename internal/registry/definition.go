@@ -79,10 +79,10 @@ type Definition struct {
 	// SentInput and SentOutput are schemas as the source sent them, if those above differ
 	// because they were settled.
 	SentInput, SentOutput json.RawMessage `json:"-"`
-	// Given is the name that the source gave the tool, if it is not a server's and the registered
-	// name is another. A registry sets it.
+	// Given is the source's own name for the tool, if it is not a server's tool and is registered
+	// under another name. A registry sets it.
 	Given string `json:"-"`
-	// Namesakes are the built-in tools that have one of the tool's names. A registry sets them.
+	// Namesakes are the built-in tools that share a name with the tool. A registry sets them.
 	Namesakes []Namesake `json:"-"`
 	// Reshaped is set if an override changed the definition.
 	Reshaped *Reshaped `json:"-"`
@@ -104,8 +104,8 @@ func (d *Definition) AsSent() *Definition {
 	return &sent
 }
 
-// MCPFields are the fields of an MCP server's tool that only other MCP clients use,
-// as the server sent them.
+// MCPFields are the fields of an MCP server's tool that are only used by MCP clients, as the server
+// sent them.
 type MCPFields struct {
 	Title     string          `json:"title,omitempty"`
 	Icons     json.RawMessage `json:"icons,omitempty"`
@@ -116,15 +116,15 @@ type MCPFields struct {
 // IsMCP reports whether the tool comes from an MCP server.
 func (d *Definition) IsMCP() bool { return strings.HasPrefix(d.Source, MCPPrefix) }
 
-// OfServer reports whether the tool comes from a server of the settings: an MCP server or
-// an API. The names, filters and trust of both follow the same rules.
+// OfServer reports whether the tool comes from an MCP server or an API of the settings. The same
+// rules apply to the names, filters and trust of both.
 func (d *Definition) OfServer() bool {
 	_, ok := ServerOf(d.Source)
 	return ok
 }
 
-// ServerOf returns the server that a source is; ok is false for other sources. No MCP
-// server and API of a run have the same name.
+// ServerOf returns the name of the MCP server or API that a source is; ok is false for other
+// sources. No two of them have the same name in a run.
 func ServerOf(source string) (server string, ok bool) {
 	if server, ok = strings.CutPrefix(source, MCPPrefix); ok {
 		return server, true
@@ -162,8 +162,8 @@ func (d *Definition) Qualified() string {
 	return ValidName(d.Server + "__" + d.PlainName())
 }
 
-// IsClear reports whether server__tool of a server's tool can mean no other: "a__b__c" could be tool
-// b__c of server a or tool c of server a__b.
+// IsClear reports whether the name server__tool of a server's tool is unambiguous: "a__b__c" could
+// be tool b__c of server a or tool c of server a__b.
 func (d *Definition) IsClear() bool {
 	plain := d.PlainName()
 	return !strings.Contains(d.Server, "__") && !strings.Contains(plain, "__") &&
@@ -208,14 +208,14 @@ type Reshaped struct {
 	// Name is the tool's new name, without its server; "" if the override does not change
 	// it.
 	Name string
-	// NameOfProject is set if a project's settings give the tool this name. What allows tools by
-	// their names does not know it by that.
+	// NameOfProject is set if a project's settings give the tool this name. Settings that allow
+	// tools by name then do not apply to the name.
 	NameOfProject bool
 	// Hidden restricts the tool to the steps of composites.
 	Hidden bool
-	// Override is the entry in the settings, and Shown the same with secrets masked.
-	// Origin is its file:line. Personal is set if it is in the user's own settings,
-	// which other users do not have.
+	// Override is the entry in the settings, and Shown the same with secrets masked. Origin is its
+	// file:line. Personal is set if it is in the user's own settings, which other users do not
+	// have.
 	Override, Shown json.RawMessage
 	Origin          string
 	Personal        bool
@@ -230,8 +230,8 @@ func (d *Definition) Upstream() *Definition {
 	return d
 }
 
-// Named returns the definition under the name by which settings that allow something know the
-// tool: without the name that a project's override gives it.
+// Named returns the definition under the name that applies to settings which allow something:
+// without a name that a project's override gave it.
 func (d *Definition) Named() *Definition {
 	if d.Reshaped != nil && d.Reshaped.NameOfProject {
 		return &d.Reshaped.Upstream
@@ -254,7 +254,7 @@ func (d *Definition) PlainName() string {
 	return d.Name
 }
 
-// names returns the name under which a tool is registered, and the other names that find it.
+// names returns name, under which a tool is registered, and all other names that find the tool.
 func (d *Definition) names(name string) []string {
 	out := append(make([]string, 0, 3+len(d.Aliases)), name)
 	if d.OfServer() {
@@ -308,8 +308,7 @@ type ProviderFields struct {
 	Strict *bool `json:"strict,omitempty"`
 	// InputExamples are examples of params, each a JSON object.
 	InputExamples []json.RawMessage `json:"inputExamples,omitempty"`
-	// CacheControl marks the end of a part of the request that the provider
-	// caches.
+	// CacheControl marks the end of a part of the request for the provider to cache.
 	CacheControl *CacheControl `json:"cacheControl,omitempty"`
 	// AllowedCallers lists the callers of the tool, in the provider's terms.
 	AllowedCallers []string `json:"allowedCallers,omitempty"`
@@ -330,9 +329,8 @@ type CacheControl struct {
 	TTL string `json:"ttl,omitempty"`
 }
 
-// Namesake is a built-in tool that has a name in common with a tool that is not this built-in
-// one. What settings say about the built-in tool by any of its names reaches both, unless it
-// allows something.
+// Namesake is a built-in tool that shares a name with another tool. Settings that name the built-in
+// tool apply to both, unless they allow something.
 type Namesake struct {
 	Name     string
 	Aliases  []string
@@ -345,8 +343,8 @@ func (n *Namesake) has(name string) bool {
 	return same(n.Name) || slices.ContainsFunc(n.Aliases, same)
 }
 
-// Bears returns the built-in tool whose name the tool is registered under although it is
-// another tool; nil if there is none.
+// Bears returns the built-in tool whose name this other tool is registered under; nil if there is
+// none.
 func (d *Definition) Bears() *Namesake {
 	for i := range d.Namesakes {
 		if d.Namesakes[i].has(d.Name) {
@@ -356,7 +354,7 @@ func (d *Definition) Bears() *Namesake {
 	return nil
 }
 
-// Strictest returns the category of two that settings treat more strictly by default.
+// Strictest returns the category, of two, that the policy's defaults treat more strictly.
 func Strictest(a, b Category) Category {
 	order := []Category{CategoryRead, CategoryNetwork, CategoryWrite, CategoryCommand}
 	rank := func(c Category) int {

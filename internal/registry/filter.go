@@ -26,11 +26,11 @@ func MatchAny(entries []Entry, names ...string) (Entry, bool) {
 	return Entry{}, false
 }
 
-// discoveredPrefix begins the names that Gemini CLI gives to the tools of a discovery command, in its
-// settings and policies too. The call command never sees it.
+// discoveredPrefix is the prefix that Gemini CLI gives to the names of discovered tools, also in
+// its settings and policies. The call command never sees it.
 const discoveredPrefix = "discovered_tool_"
 
-// qualifiedPrefix begins the names of discovered tools whose own name is taken.
+// qualifiedPrefix is the prefix of a discovered tool whose own name is taken.
 const qualifiedPrefix = SourceCommand + "__"
 
 // Spellings returns every name that can refer to the tool: its name, its
@@ -57,12 +57,12 @@ func (d *Definition) Spellings() []string {
 	return out
 }
 
-// keepNames returns every name by which a list of the tools to keep can refer to
-// the tool, including names that an override may give it, but not those of a project's.
+// keepNames returns every name by which a list of tools to keep can refer to the tool. This
+// includes names that an override may give it, but not those from a project's override.
 func (t *Tool) keepNames() []string { return append(t.Named().Spellings(), t.mayKeep...) }
 
-// unshared returns those of the wanted names that cannot mean another tool, which had them before
-// the project gave them to this one.
+// unshared returns those of the wanted names that mean this tool alone, and no tool that had the
+// name before the project gave it to this one.
 func (t *Tool) unshared() []string {
 	switch {
 	case !t.OfProject || !t.Lent && (t.OfServer() && t.isPlain() || !t.OfServer() && t.Bears() == nil):
@@ -78,9 +78,9 @@ func (t *Tool) unshared() []string {
 	return t.mayKeep
 }
 
-// isListed reports whether a list of the tools to keep has the tool by a name of its own or one of
-// others. Entries of the project may use names that it has taken, and "*" is not a name. reads brings
-// names to the form that the entries have.
+// isListed reports whether a list of tools to keep names the tool, by a name of its own or by one
+// of others. Entries of the project may use names that it has taken, and "*" is not a name. reads
+// normalizes names like the entries.
 func (t *Tool) isListed(entries []Entry, reads func(string) string, others ...string) bool {
 	form := func(names []string) []string {
 		out := slices.Concat(names, others)
@@ -176,7 +176,7 @@ func OptionalFilter(allowed []Entry) Filter {
 	}
 }
 
-// byItsOwn explains why a tool that has a listed name is not listed.
+// byItsOwn explains why a tool is not listed although one of its names is.
 func (t *Tool) byItsOwn() string {
 	if slices.Equal(t.keepNames(), t.unshared()) {
 		return ""
@@ -196,8 +196,8 @@ func OnlyFilter(entries []Entry, setting string) Filter {
 	}
 }
 
-// ExcludeFilter hides every tool that is listed by any name that it is called, ignoring
-// case. An entry with "(...)" is a policy rule and hides nothing.
+// ExcludeFilter hides every tool that is listed under any name that [Definition.Called] returns,
+// ignoring case. An entry with "(...)" is a policy rule and hides nothing.
 func ExcludeFilter(entries []Entry) Filter {
 	folded := slices.DeleteFunc(inForm(entries, Folded), func(e Entry) bool { return strings.ContainsRune(e.Value, '(') })
 	return func(t *Tool) *Hidden {
@@ -232,9 +232,8 @@ func inForm(entries []Entry, form func(string) string) []Entry {
 	return out
 }
 
-// Called returns every name by which a setting that denies, asks, excludes or runs a hook
-// refers to the tool: its spellings, its display name, and the names of the built-in tools that have one
-// of its own.
+// Called returns every name by which settings that deny, ask, exclude or run hooks refer to the
+// tool: its spellings, its display name, and the names of its namesakes.
 func (d *Definition) Called() []string {
 	out := d.Spellings()
 	if d.DisplayName != "" {
@@ -246,8 +245,8 @@ func (d *Definition) Called() []string {
 	return out
 }
 
-// namesakes returns the built-in tools that have a name of a tool. builtin finds one by its
-// name or alias, ignoring case; it may be nil.
+// namesakes returns the built-in tools that share a name with a tool. builtin finds one by its name
+// or alias, ignoring case; it may be nil.
 func namesakes(d *Definition, builtin func(name string) *Namesake) []Namesake {
 	if builtin == nil {
 		return nil

@@ -8,13 +8,12 @@ import (
 	"github.com/toolreg/toolreg/internal/jsonx"
 )
 
-// Fingerprint returns a hash, in hex, of everything about a tool to which approvals
-// and the lock file are tied. It depends neither on the name under which the tool
-// is registered nor on key order.
+// Fingerprint returns a hash, in hex, of everything about a tool that approvals and the lock file
+// depend on. It does not depend on the tool's registered name or on key order.
 func (t *Tool) Fingerprint() string { return new(Fingerprinter).Of(t) }
 
-// Fingerprinter computes the fingerprints of many tools one after the other, for which it needs
-// memory only once. The zero value is ready to use.
+// Fingerprinter computes the fingerprints of many tools with one buffer. The zero value is ready to
+// use.
 type Fingerprinter struct {
 	canonizer jsonx.Canonizer
 	buffer    []byte

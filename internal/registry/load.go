@@ -36,8 +36,8 @@ type Options struct {
 	// and also receives the name that the source gave the tool. Both may be nil.
 	Last       Filter
 	LastShaped func(t *Tool, name string) *Hidden
-	// Outside returns why only the steps of composites may call a tool, which keeps its name; nil if
-	// everybody may. May be nil.
+	// Outside returns why only steps of composites may call a tool, which then keeps its name; nil
+	// if everybody may. Outside may be nil.
 	Outside Filter
 	// Conflicts is the rule for discovered tools whose name is taken; "" means
 	// overwrite.
@@ -51,14 +51,14 @@ type Options struct {
 	// Project says of each tool what Tool.OfProject and Tool.Replaces are. If nil, they stay as
 	// the source has set them.
 	Project func(*Tool) (ofProject, replaces bool)
-	// Builtin returns the built-in tool with a name or alias, ignoring case; nil if there is
-	// none. A nil Builtin knows none.
+	// Builtin returns the built-in tool with a name or alias, ignoring case; nil if there is none.
+	// A nil Builtin finds none.
 	Builtin func(name string) *Namesake
 	// MaxDescription is the maximum length of a description in bytes; longer ones are
 	// cut. 0 means no limit.
 	MaxDescription int64
-	// Begins is called when a source begins, and ends when it has finished, from the goroutine
-	// of the source. May be nil.
+	// Begins is called when a source begins, from its goroutine. The function that it returns is
+	// called when the source has finished. Begins may be nil.
 	Begins func(source string) (ends func())
 	// Observe is called when a source finishes, from the goroutine of the
 	// source. May be nil.
@@ -81,7 +81,7 @@ type finding struct {
 type Overrides interface {
 	// Has reports whether there is an override with this key.
 	Has(name string) bool
-	// IsOwn reports whether there is one that is not of a project.
+	// IsOwn reports whether there is one that does not come from a project.
 	IsOwn(name string) bool
 	// NewName returns the name that the override with this key gives its tool, or "".
 	NewName(name string) string
@@ -93,8 +93,8 @@ type Overrides interface {
 	Reshape(ctx context.Context, t *Tool, names []string) Tool
 }
 
-// CodeNameKept is the code of the diagnostic about a tool that has its server's name before
-// its own, because its plain name belongs to another server.
+// CodeNameKept is the code of the diagnostic about a tool that is registered as server__tool,
+// because its plain name belongs to another server.
 const CodeNameKept = "name_kept"
 
 // codeNameLent is the code of the diagnostic about a tool whose name allows nothing, see
@@ -103,17 +103,16 @@ const codeNameLent = "name_lent"
 
 // Owner says who may have a name. The zero value is a name that is free.
 type Owner struct {
-	// Kept is set if only tools of Server may have the name; if Server is "", no
-	// server's tool may.
+	// Kept is set if only tools of Server may have the name. If Server is "", no server's tool may.
 	Kept   bool
 	Server string
-	// Unsure is set if the name went, or would go, to the first server that answers,
-	// because nothing says which one it belongs to.
+	// Unsure is set if nothing says which server the name belongs to, so that it goes to the first
+	// that answers.
 	Unsure bool
-	// Lent says that only the lock file of a project that is not trusted gives the name to
-	// Server, and Other that something the person trusts gives it to another server.
+	// Lent says that only the lock file of an untrusted project gives the name to Server; Other
+	// says that something the person trusts gives it to another server.
 	Lent, Other bool
-	// Foreign says that Server is none of the person's own, or has the name by Lent alone.
+	// Foreign says that Server is not in the person's own settings, or has the name only by Lent.
 	Foreign bool
 }
 
@@ -132,17 +131,16 @@ type GivenName struct {
 	Lent         bool // see [Tool.Lent]
 }
 
-// Names decides which server a name belongs to, so that a tool of another server never
-// gets it. The names are plain names of servers' tools, and names that begin with
-// "server__". It is safe for concurrent use.
+// Names decides which server a name belongs to, so that no other server's tool gets it. It is asked
+// about plain names of servers' tools and about names that begin with "server__". It is safe for
+// concurrent use.
 type Names interface {
 	// Owner returns who may have a name.
 	Owner(name string) Owner
 	// Kept returns the plain names that are kept, sorted.
 	Kept() []KeptName
-	// Keep remembers the names that a registry gave. It returns false if one of them
-	// has come to belong to another server meanwhile; the registry must then be built
-	// again.
+	// Keep remembers the names that a registry gave. It returns false if one of them belongs to
+	// another server by now; the registry must then be built again.
 	Keep(ctx context.Context, given []GivenName) bool
 }
 
@@ -365,8 +363,8 @@ func (l *Loader) discover(ctx context.Context, s Source, f *finding) {
 	f.diags = append(f.diags, Settle(f.tools)...)
 }
 
-// upTo returns the sources that are needed to find a tool: if the name is kept for a
-// server, those up to this server.
+// upTo returns the sources that are needed to find a tool: if the name is kept for a server, only
+// those up to that server.
 func (l *Loader) upTo(sources []Source, name string) []Source {
 	if l.opts.Names == nil {
 		return sources

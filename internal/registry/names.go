@@ -10,7 +10,7 @@ import (
 	"golang.org/x/mod/semver"
 )
 
-// NameIn reads a name or glob of tools as it is in settings: without the blanks around it, and
+// NameIn normalizes a name or glob of tools from the settings: without surrounding blanks, and
 // without @latest, since a name alone means the highest version.
 func NameIn(text string) string {
 	return strings.TrimSuffix(strings.TrimSpace(text), "@"+latest)
@@ -87,8 +87,8 @@ func weight(r rune) int {
 	return len(collation) + int(r)
 }
 
-// Near returns up to three candidates that the user may have meant by name,
-// best first, for "did you mean": those that other agents call so, then similar ones.
+// Near returns up to three candidates that the user may have meant by name, best first, for "did
+// you mean": first our equivalents of a name that other agents use, then similar names.
 func Near(name string, candidates []string) []string {
 	limit := min(max(1, len(name)/3), max(0, len(name)-1)) // one letter resembles nothing
 	lower := strings.ToLower(name)
@@ -184,8 +184,8 @@ func cutVersion(text string) (name, version string, ok bool) {
 // latest is the version that means the highest one.
 const latest = "latest"
 
-// ownNames are our names for what other agents call otherwise, and these other names in lower
-// case: built-in tools and their params, and the members of a declaration.
+// ownNames maps the names of built-in tools, their params, and members of a declaration to the
+// names that other agents use for them, in lower case.
 const ownNames = `run_shell_command: bash shell terminal execute_command run_command run_terminal_cmd local_shell
 process: bashoutput killbash killshell
 read_file: read view cat open_file read_text_file

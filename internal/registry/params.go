@@ -19,11 +19,10 @@ const (
 	maxExponent    = 1000     // exponents of numbers; comparing larger numbers takes too much time and memory
 )
 
-// DecodeParams checks that data is one JSON object that can be used as params:
-// valid UTF-8, without duplicate keys and trailing data, and within the limits on
-// size, depth and exponents. Empty input, null and an empty list mean {}, and a string
-// with an object in it is that object. It returns the bytes of the
-// object unchanged, without a byte order mark. The error is an *ArgsError.
+// DecodeParams checks that data is one JSON object that can be used as params: valid UTF-8, no
+// duplicate keys, no trailing data, and within the limits on size, depth and exponents. Empty
+// input, null and an empty list mean {}, and a string that contains an object means that object. It
+// returns the bytes of the object unchanged, without a byte order mark. The error is an *ArgsError.
 func DecodeParams(tool string, data []byte) (json.RawMessage, error) {
 	if len(data) > MaxParamsBytes { // only the beginning may have been read
 		return nil, Invalid(tool, "", "params are larger than the limit of %d bytes", MaxParamsBytes)
@@ -51,8 +50,8 @@ func DecodeParams(tool string, data []byte) (json.RawMessage, error) {
 	return json.RawMessage(data), nil
 }
 
-// CheckSurrogates returns an error for a string of valid JSON that has half of a surrogate pair,
-// such as "\ud83d": it is not valid text, and programs that read it put another character in its place.
+// CheckSurrogates returns an error if a string in valid JSON has half of a surrogate pair, such as
+// "\ud83d". That is not valid text, and programs replace it when they read it.
 func CheckSurrogates(data []byte) error {
 	half := func(i int, from, to uint64) bool { // whether an escape in a range begins at i
 		if i+6 > len(data) || data[i] != '\\' || data[i+1] != 'u' {
@@ -78,8 +77,8 @@ func CheckSurrogates(data []byte) error {
 	}
 }
 
-// MendSurrogates returns valid JSON with U+FFFD in place of halves of surrogate pairs: APIs of models refuse a
-// request with one, and so every later request of the conversation.
+// MendSurrogates replaces halves of surrogate pairs in valid JSON by U+FFFD. APIs of models refuse
+// a request that has one, and so every later request of the conversation.
 func MendSurrogates(data json.RawMessage) json.RawMessage {
 	if CheckSurrogates(data) == nil {
 		return data

@@ -236,8 +236,8 @@ func (b *builder) addAlias(t *Tool, name string) {
 	}
 }
 
-// newNames returns the names that overrides might give a tool, whatever its
-// registered name will be, and those of them that are not a project's. name is its own valid
+// newNames returns the names that overrides might give a tool, whatever its registered name will
+// be, and separately those that do not come from a project's override. name is the tool's own valid
 // name.
 func newNames(o Overrides, t *Tool, name string) (all, own []string) {
 	if o == nil {
@@ -266,8 +266,8 @@ func (b *builder) isUnsettled(t *Tool) bool {
 	return !taken || old.OfProject
 }
 
-// withdraw removes the tools that overrides or Options.Outside hide, and those that only pages of
-// their servers may call. Their names stay reserved; only steps of composites can call the former.
+// withdraw removes tools that overrides or Options.Outside hide, and tools that only pages of their
+// servers may call. Their names stay reserved. Steps of composites can still call the former.
 func (b *builder) withdraw() {
 	hides := func(t *Tool) *Hidden {
 		if t.Reshaped != nil && t.Reshaped.Hidden {

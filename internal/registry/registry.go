@@ -34,7 +34,7 @@ type Registry struct {
 	hidden      []Hidden
 	diagnostics []Diagnostic
 	reports     []SourceReport
-	// explain adds to kept and hidden, once: most runs need neither, and a project may
+	// explain adds to kept and hidden when first needed: most runs need neither, and a project may
 	// have thousands of kept names.
 	explain func()
 
@@ -111,7 +111,7 @@ func (r *Registry) Lookup(name string) (*Tool, error) {
 }
 
 // Apps returns the tools that only pages of their servers may call (MCP Apps: _meta.ui.visibility).
-// They are no tools for models, and no name finds them.
+// They are not declared to models, and no name finds them.
 func (r *Registry) Apps() []*Tool { return slices.Clone(r.apps) }
 
 // LookupStep is like [Registry.Lookup], but also finds the tools that an override

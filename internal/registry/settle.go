@@ -36,11 +36,10 @@ func boundFault(token string) string {
 	return fault
 }
 
-// LeftOut ends the message about a tool that is quarantined for its schema.
+// LeftOut ends the message about a tool that is quarantined because of its schema.
 const LeftOut = "; the tool was left out"
 
-// Settle settles the schemas of tools as they were discovered. Large listings are
-// settled on all processors.
+// Settle settles the schemas of discovered tools. Large listings are settled on all processors.
 func Settle(tools []Tool) []Diagnostic {
 	const share = 64
 	diags := make([][]Diagnostic, (len(tools)+share-1)/share)
@@ -67,9 +66,9 @@ func Settle(tools []Tool) []Diagnostic {
 	return slices.Concat(diags...)
 }
 
-// settle replaces the schemas of a tool with what the program reads. A tool whose input
-// schema cannot be used is quarantined. An output schema that other clients could not use
-// is removed, so that no result is judged by it.
+// settle replaces the schemas of a tool with what toolreg understands of them. A tool with an
+// unusable input schema is quarantined. An output schema that other clients could not use is
+// removed, and results are not checked against it.
 func (t *Tool) settle(s *schema.Settler) (diags []Diagnostic) {
 	if t.Source == SourceBuiltin || t.Quarantine != nil {
 		return nil
@@ -128,8 +127,8 @@ func settleObject(s *schema.Settler, raw json.RawMessage) (schema.Settled, error
 	return settled, err
 }
 
-// settleOutput settles the schema of results. References that lead nowhere are an error,
-// because of which clients of serve would refuse the whole list of tools.
+// settleOutput settles the schema of results. A reference that leads nowhere is an error, because
+// clients of serve would refuse the whole list of tools.
 func settleOutput(s *schema.Settler, raw json.RawMessage) (schema.Settled, error) {
 	settled, err := settleObject(s, raw)
 	if err == nil && len(settled.Open) > 0 {
@@ -138,8 +137,8 @@ func settleOutput(s *schema.Settler, raw json.RawMessage) (schema.Settled, error
 	return settled, err
 }
 
-// SettleDeclared returns what the program reads for a schema that is only declared. The
-// error says why it cannot be used.
+// SettleDeclared settles a schema that is declared but never checked. The error says why it cannot
+// be used.
 func SettleDeclared(raw json.RawMessage) (json.RawMessage, error) {
 	settled, err := settleSchema(newSettler(), raw)
 	return settled.Raw, err

@@ -9,13 +9,12 @@ import (
 	"github.com/toolreg/toolreg/internal/jsonx"
 )
 
-// Tool is a definition with what a call of it does. It is a struct, not
-// an interface, so that a middleware can copy the value, replace Run and keep
-// everything else.
+// Tool is a definition together with the functions that a call uses. It is a struct, not an
+// interface, so that a middleware can copy the value, replace Run and keep everything else.
 type Tool struct {
 	Definition // what is published
 	Behavior   // what a call does
-	Standing   // what the registry makes of it
+	Standing   // set by the registry
 
 	// Identity describes the program or server that provides the tool: the command
 	// line, URL and names of environment variables of a server, or the argv of a call
@@ -68,9 +67,9 @@ type Behavior struct {
 	Wire func(Call) (Call, error)
 
 	// Shapes returns the params of a call in each shape that a rule may mean: as the tool is
-	// declared, with the values that an override sends for absent params, as its source gets them,
-	// and as the person's own override declares them, if that is neither. If nil, there is only
-	// that of the call.
+	// declared, with the values that an override sends for absent params; as its source receives
+	// them; and as the person's own override declares them, if that differs from both. If nil, the
+	// only shape is that of the call.
 	Shapes func(Call) ([]json.RawMessage, error)
 
 	// Project applies the override's expression to a result. If nil, the result is
@@ -89,34 +88,34 @@ type Behavior struct {
 	Folder string
 }
 
-// Standing is what a registry makes of a tool. Sources set only Quarantine.
+// Standing is what a registry decides about a tool. Sources set only Quarantine.
 type Standing struct {
 	// Quarantine is the reason why the tool cannot be used, or nil. A quarantined
 	// tool is listed as hidden, and a call of it returns this error.
 	Quarantine error
 
-	// Contested is a server that failed, comes before the tool's own, and may have the
-	// tool's plain name, which nothing says whose it is; "" if there is none.
+	// Contested is a failed server that comes before the tool's own and may have the tool's plain
+	// name, which nothing assigns to either; "" if there is none.
 	Contested string
 
-	// Lent says that the tool has its plain name only because the lock file of a project that
-	// is not trusted says so, or that it is of the project and the name is that of a tool which is
-	// not. What allows by that name does not apply to it.
+	// Lent says that the tool has its plain name only through the lock file of an untrusted
+	// project, or that it is the project's tool and has taken the name from another. Settings that
+	// allow tools by that name do not apply to it.
 	Lent bool
 
-	// OfProject is set if the settings of a project, or its plugin folder, name the program or
-	// server behind the tool. Replaces is set if they name it in the place of a server, a plugin or a
-	// command of the person's, so that what she allows by name does not reach the tool.
+	// OfProject is set if a project's settings or plugin folder name the program or server behind
+	// the tool. Replaces is set if they name it in place of a server, plugin or command of the
+	// person's settings; what those allow by name does not apply to the tool.
 	OfProject, Replaces bool
 
-	// ousted is the plain name of a server's tool that only the project gives to another, so that
-	// overrides of the name still are about this tool; "" if there is none.
+	// ousted is the plain name of a server's tool that only the project gives to another tool, so
+	// that overrides of the name still apply to this one; "" if there is none.
 	ousted string
 
-	// given is the name that the source gave the tool.
+	// given is the source's own name for the tool.
 	given string
-	// maybe has the names that overrides may give the tool, and mayKeep those of them that are
-	// not of a project's overrides. They are set until the overrides have been applied.
+	// maybe has the names that overrides may give the tool, and mayKeep those of them that do not
+	// come from a project. They are set until the overrides have been applied.
 	maybe, mayKeep []string
 }
 
@@ -159,8 +158,8 @@ type Call struct {
 	// called from several goroutines. If Spill is nil, nothing is cut.
 	Keep  int64
 	Spill func(p []byte)
-	// Limit is the time limit that a flag or the settings give the call. The executor holds it; if it is
-	// not 0, the tool adds no default of its own. A negative value means no limit.
+	// Limit is the time limit of the call from a flag or the settings. The executor enforces it; if
+	// it is not 0, the tool adds no default of its own. A negative value means no limit.
 	Limit time.Duration
 	// Progress receives progress (MCP progress and log notifications). It is
 	// never nil in Run.
@@ -168,30 +167,30 @@ type Call struct {
 	// Last is set if no other call follows, so that the tool's server may be stopped
 	// as soon as it has answered.
 	Last bool
-	// Detach is not nil if the call is not to be waited for: it is called with the task as which
-	// the tool's server continues it. A server that does not returns the result.
+	// Detach, if not nil, says that the caller does not wait for the result. It is called with the
+	// task that the tool's server makes. A server that makes none returns the result.
 	Detach func(RemoteTask) error
 	// Admit decides about params that the call leads to, such as those with the address of a
-	// redirect. agreed says that a person who has confirmed this call has agreed to them too,
-	// unless a rule asks. An error means that the call must not go on. It is never nil in Run.
+	// redirect. agreed says that a person who confirmed this call has agreed to them too, unless a
+	// rule asks. An error means that the call must not continue. It is never nil in Run.
 	Admit func(ctx context.Context, params json.RawMessage, agreed bool) error
-	// Steps makes the calls of a tool that is made of calls. It is never nil in Run if the session
-	// has such tools.
+	// Steps makes calls for tools that consist of calls. It is never nil in Run if the session has
+	// such tools.
 	Steps Steps
-	// Paths are the paths that the policy decided about, as returned by Subject. The
-	// tool must not access another file if one of these names has come to refer to
-	// one, for example through a new link.
+	// Paths are the paths that the policy decided about, as returned by Subject. The tool must not
+	// access a different file if one of these names has changed its meaning, for example through a
+	// new link.
 	Paths []string
-	// Hides reports, to a built-in tool, whether rules deny access to a path, relative to the
+	// Hides reports to a built-in tool whether rules deny access to a path, relative to the
 	// workspace. A search omits such files and counts them. It may be called from several
-	// goroutines. If nil, no path is hidden. HidesKey is the same for calls with the same
-	// rules, so that a stored result is not shown to a call that has other ones.
+	// goroutines. If nil, no path is hidden. HidesKey is equal for calls with the same rules, so
+	// that a call never gets a result that was stored under other rules.
 	Hides    func(path string) bool
 	HidesKey string
 }
 
-// forApp reports whether the tool is one of a server that only the server's pages may call, not a
-// model (MCP Apps 2026-01-26, "Tool visibility"; without a visibility both may).
+// forApp reports whether only pages of the tool's server may call it, and no model (MCP Apps
+// 2026-01-26, "Tool visibility"). Without a visibility, both may.
 func (t *Tool) forApp() bool {
 	visibility, ok := jsonx.Elements(jsonx.Get(jsonx.Get(t.MCP.Meta, "ui"), "visibility"))
 	return ok && len(visibility) > 0 && !slices.ContainsFunc(visibility, func(who json.RawMessage) bool {
@@ -200,7 +199,7 @@ func (t *Tool) forApp() bool {
 	})
 }
 
-// Steps makes calls for tools that are made of calls. Each is validated, decided on by the policy
+// Steps makes calls for tools that consist of calls. Each is validated, decided on by the policy
 // and run like any other call.
 type Steps interface {
 	// Step makes a call of a tool, by any of its names.
@@ -270,7 +269,7 @@ type Preview struct {
 // Middleware wraps a tool. It copies the value, replaces Run and returns it.
 type Middleware func(Tool) Tool
 
-// isPlain reports whether a server's tool has its name without the server.
+// isPlain reports whether a server's tool is registered without the server's name.
 func (t *Tool) isPlain() bool { return t.OfServer() && t.Name == ValidName(t.PlainName()) }
 
 // Source provides tools. Discover must return soon after ctx is done. It is called

@@ -47,8 +47,8 @@ type Validator struct {
 // accepts everything.
 func NewValidator(schema json.RawMessage) *Validator { return &Validator{raw: schema} }
 
-// NewOutputValidator returns a Validator that judges results by a tool's output schema; nil
-// if there is none.
+// NewOutputValidator returns a Validator that checks results against a tool's output schema; nil if
+// there is none.
 func NewOutputValidator(schema json.RawMessage) *Validator {
 	if len(schema) == 0 {
 		return nil
@@ -56,11 +56,11 @@ func NewOutputValidator(schema json.RawMessage) *Validator {
 	return &Validator{raw: schema, output: true}
 }
 
-// Ran begins the error of a call whose result does not match the tool's output schema.
+// Ran begins the error about a result that does not match the tool's output schema.
 const Ran = "the call ran (do not repeat it), but "
 
-// Judges reports whether results are judged by an output schema. One that cannot be used, or
-// has references that lead nowhere, must not turn the success of a call into an error.
+// Judges reports whether results are checked against the output schema. A schema that cannot be
+// used, or has references that lead nowhere, must not turn a successful call into an error.
 func (v *Validator) Judges(ctx context.Context) bool {
 	if v == nil {
 		return false
@@ -285,8 +285,8 @@ func (v *Validator) violation(leaf *jsonschema.ValidationError, places *schema.R
 	return []Violation{base}
 }
 
-// messageOf returns a message in which values are JSON, or "" if the library's own has no
-// values: it writes them as Go does (<nil>, 1e+06).
+// messageOf returns a message with values as JSON, or "" if the library's message has no values: it
+// writes them as Go does (<nil>, 1e+06).
 func messageOf(keyword string, rule, value *jsonx.Value) string {
 	bound := map[string]string{"minimum": ">=", "exclusiveMinimum": ">", "maximum": "<=", "exclusiveMaximum": "<"}[keyword]
 	switch {

@@ -26,13 +26,13 @@ type Calls struct {
 }
 
 // Policy returns the policy for the calls of a registry's tools. The error is
-// an *settings.InputError.
+// a *settings.InputError.
 func (c *Calls) Policy(reg *registry.Registry) (*policy.Policy, error) {
 	return c.gate.policies.policy(reg)
 }
 
 // Call calls a tool that [Tools.Find] returned, subject to policy, hooks and the rest
-// of the middleware. It returns the errors of [exec.Executor.Execute], or an *settings.InputError
+// of the middleware. It returns the errors of [exec.Executor.Execute], or a *settings.InputError
 // if the rules are invalid.
 func (c *Calls) Call(ctx context.Context, f Found, call registry.Call) (registry.Result, error) {
 	call.Steps = c.scripts
@@ -44,8 +44,8 @@ func (c *Calls) CallJSON(ctx context.Context, f Found, call registry.Call) (regi
 	return c.CallHeld(ctx, f, call, nil)
 }
 
-// Hold asks about a call as [Calls.CallJSON] does, without making it. copy is the number of
-// equal calls that are held before this one.
+// Hold asks for confirmation of a call as [Calls.CallJSON] does, without making it. copy is the
+// number of equal calls that are held before this one.
 func (c *Calls) Hold(ctx context.Context, f Found, call registry.Call, copy int) (*exec.Held, error) {
 	params, err := registry.DecodeParams(f.Tool.Name, call.Params)
 	if err != nil || f.reach != nil {
@@ -59,8 +59,8 @@ func (c *Calls) Hold(ctx context.Context, f Found, call registry.Call, copy int)
 	return x.Hold(ctx, f.Tool, call, copy)
 }
 
-// Claim takes the kept answers of held calls, so that no other call gets them. It returns
-// false, and takes none, if another call was faster.
+// Claim takes the stored answers of held calls, so that no other call gets them. If another call
+// was faster, it takes none and returns false.
 func (c *Calls) Claim(ctx context.Context, held ...*exec.Held) (bool, error) {
 	var ids []string
 	for _, h := range held {
@@ -73,8 +73,8 @@ func (c *Calls) Claim(ctx context.Context, held ...*exec.Held) (bool, error) {
 	return err == nil && x.Unattended.Claim(ctx, ids...), err
 }
 
-// CallHeld makes a call that was held, with the answers that were collected. With a nil h the call was
-// not held.
+// CallHeld makes a call that was held, with the answers that were collected. A nil h means that the
+// call was not held.
 func (c *Calls) CallHeld(ctx context.Context, f Found, call registry.Call, h *exec.Held) (registry.Result, error) {
 	params, err := registry.DecodeParams(f.Tool.Name, call.Params)
 	if err != nil {
@@ -84,8 +84,8 @@ func (c *Calls) CallHeld(ctx context.Context, f Found, call registry.Call, h *ex
 	return c.gate.call(ctx, f, call, h)
 }
 
-// Answer makes the result of a call fit for a model: without damaged media, and shortened
-// (limits.answer). What is left out is in a file that the result names.
+// Answer makes the result of a call fit for a model: it removes damaged media and shortens the rest
+// to limits.answer. The result names the file that has what was left out.
 func (c *Calls) Answer(ctx context.Context, t *registry.Tool, r registry.Result) registry.Result {
 	r.Content = registry.Sendable(r.Content)
 	return c.gate.runs.Answer(ctx, t, r)
@@ -111,7 +111,7 @@ func (c *Calls) AnswerMCP(ctx context.Context, t *registry.Tool, r registry.Resu
 }
 
 // misfit says why the answer of a call does not match the output schema that is declared to MCP
-// clients; "" if it does.
+// clients. It returns "" if it matches.
 func (c *Calls) misfit(ctx context.Context, t *registry.Tool, r, answer registry.Result) string {
 	declared := t.MCPOutputSchema()
 	known, ok := c.outputs.Load(string(declared))
@@ -135,7 +135,7 @@ func (c *Calls) misfit(ctx context.Context, t *registry.Tool, r, answer registry
 	return "its structured result does not match the tool's output schema"
 }
 
-// Journal returns the journal of a response of a model with these calls.
+// Journal returns the journal of a model's response that has these calls.
 func (c *Calls) Journal(ctx context.Context, calls []provider.Call) *Journal {
 	ids := make([]json.RawMessage, len(calls))
 	for i := range calls {
@@ -150,11 +150,10 @@ func (c *Calls) Refused(ctx context.Context, t *registry.Tool, err error) error 
 	return c.gate.audit.Refused(ctx, t, err)
 }
 
-// Resolve returns the tool to call, its name and its params. They are returned unchanged
-// unless f is call_tool: then they are those of the tool that the params of call_tool
-// name, and the call is made, logged and judged as a call of that tool. It returns the
-// errors of [Tools.Find], or a *registry.ArgsError if the params of call_tool are
-// invalid.
+// Resolve returns the tool to call, its name and its params. They are returned unchanged unless f
+// is call_tool. In that case they are those of the tool that the params of call_tool name, and the
+// call is made, logged and judged as a call of that tool. It returns the errors of [Tools.Find], or
+// a *registry.ArgsError if the params of call_tool are invalid.
 func (c *Calls) Resolve(ctx context.Context, f Found, name string,
 	raw json.RawMessage) (Found, string, json.RawMessage, error) {
 	if !f.isCallTool() {
@@ -175,10 +174,10 @@ func (c *Calls) Resolve(ctx context.Context, f Found, name string,
 	return found, inner, params, err
 }
 
-// SearchDeclarations answers a search that a provider leaves to its client, with the
-// declarations of the tools that it finds, except those that are always declared. It is
-// checked and logged as a call of search_tools. It also returns the registry. The error
-// is a *registry.ArgsError if raw is invalid, an *settings.InputError, or the cause of ctx.
+// SearchDeclarations answers a search that a provider leaves to its client. The answer has the
+// declarations of the tools found, except those that are always declared. The search is checked and
+// logged as a call of search_tools. It also returns the registry. The error is a
+// *registry.ArgsError if raw is invalid, a *settings.InputError, or the cause of ctx.
 func (c *Calls) SearchDeclarations(ctx context.Context, format provider.Format, raw []byte) (
 	whole *registry.Registry, tools []json.RawMessage, err error) {
 	if whole, err = c.tools.All(ctx); err != nil {
@@ -207,7 +206,8 @@ func (o Offer) String() string {
 	return fmt.Sprintf("resource %q", o.URI)
 }
 
-// Tool returns the tool as which questions and the log show a request of an MCP method for the offer.
+// Tool returns the tool that stands for a request of an MCP method for the offer, in questions and
+// in the log.
 func (o Offer) Tool(method string) *registry.Tool {
 	t := &registry.Tool{Definition: registry.Definition{Name: registry.ValidName(o.Server + "__" + method),
 		Category: registry.CategoryRead, Source: registry.MCPPrefix + o.Server, Server: o.Server, ServerTool: method}}
@@ -218,9 +218,9 @@ func (o Offer) Tool(method string) *registry.Tool {
 	return t
 }
 
-// Use has a prompt or a resource used by do, subject to the rules. If one asks, a person is asked as
-// about a call of t, the [Offer.Tool] of the request, with its params. The errors are those of
-// [Calls.Call] and of do.
+// Use calls do to use a prompt or a resource, subject to the rules. If a rule asks, the person is
+// asked as about a call of t, the [Offer.Tool] of the request, with its params. It returns the
+// errors of [Calls.Call] and of do.
 func (c *Calls) Use(ctx context.Context, t *registry.Tool, o Offer, params any, do func(context.Context) error) error {
 	p, err := c.gate.policies.policy(nil)
 	if err != nil {
@@ -254,7 +254,7 @@ type OfferRules struct {
 }
 
 // OfferRules returns the rules for what servers offer besides a registry's tools. The error is
-// an *settings.InputError.
+// a *settings.InputError.
 func (c *Calls) OfferRules(reg *registry.Registry) (*OfferRules, error) {
 	p, err := c.gate.policies.policy(reg)
 	return &OfferRules{p, c.gate.audit}, err

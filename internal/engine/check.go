@@ -39,7 +39,7 @@ func (c *Checked) High() bool {
 // Check scans what servers and APIs of the session have listed, which needs Options.Listed, and
 // their prompts, resources and instructions. Names are also compared with the tools of known,
 // which may be nil. A server that fails has an error, and the findings of what it listed
-// before. The last error is an *settings.InputError about the settings or the lock file, or the cause
+// before. The last error is a *settings.InputError about the settings or the lock file, or the cause
 // of ctx.
 func (s *Session) Check(ctx context.Context, known *registry.Registry,
 	servers []*mcpclient.Source, apis ...*openapi.Source) (Checked, []error, error) {
@@ -128,8 +128,8 @@ func encoded(v any) json.RawMessage {
 	return data
 }
 
-// otherTools returns what the tools of a server could be taken for, or refer to: tools of other
-// servers and built-in ones.
+// otherTools returns the tools that those of a server could be mistaken for or refer to: tools of
+// other servers and built-in ones.
 func otherTools(known *registry.Registry, listed *Listed, server string) toolscan.Known {
 	out := toolscan.Known{Changed: map[string][]string{}}
 	add := func(t *registry.Tool) {
@@ -152,8 +152,8 @@ func otherTools(known *registry.Registry, listed *Listed, server string) toolsca
 	return out
 }
 
-// changes returns a function that returns the parts of a tool's definition that are not as
-// they were approved or locked.
+// changes returns a function that names the parts of a tool's definition that differ from what was
+// approved or locked.
 func (s *Session) changes(ctx context.Context) (func(*registry.Tool) []string, error) {
 	approvals := s.policies.approvals()
 	locks, err := findLock(s.Settings, s.programs.Environ)
@@ -178,8 +178,8 @@ type Instructions struct {
 	Withheld *toolscan.Finding
 }
 
-// Instructions returns the instructions of the servers that have some. They are looked at as
-// [Session.Check] does.
+// Instructions returns the instructions of the servers that have some. They are scanned as in
+// [Session.Check].
 func (s *Session) Instructions(reg *registry.Registry, servers []*mcpclient.Source) (out []Instructions) {
 	for _, server := range servers {
 		info := server.Info()
@@ -214,7 +214,7 @@ func (s *Session) checkSilences() error {
 	return nil
 }
 
-// sortFindings adds findings to those that are silenced, or to the others.
+// sortFindings adds findings to out: to the silenced ones or to the others.
 func (s *Session) sortFindings(found []toolscan.Finding, out *Checked) {
 	for _, f := range found {
 		about := f.Tool + f.Prompt + f.Resource // one of them

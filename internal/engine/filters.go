@@ -34,8 +34,8 @@ func filters(set *settings.Settings, apis []*openapi.Source) []registry.Filter {
 	return append(out, registry.ExcludeFilter(set.ExcludeTools.Sourced()))
 }
 
-// projectOf returns a function that says of a tool whether its source is named by a project, and
-// whether this source replaces a server, a plugin or a command of the person's.
+// projectOf returns a function that reports whether a project's settings name the source of a tool,
+// and whether that source replaces a server, plugin or command of the person's own settings.
 func projectOf(set *settings.Settings, plugins *sources.Plugins) func(*registry.Tool) (ofProject, replaces bool) {
 	sources, replaced, composites := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	for _, key := range []string{"toolDiscoveryCommand", "toolCallCommand"} {
@@ -80,7 +80,7 @@ func noWorkspaceFilter(set *settings.Settings) registry.Filter {
 	}
 }
 
-// noticeWorkspace reports that the tools of a preset which need a workspace are left out.
+// noticeWorkspace reports that a preset's tools which need a workspace are left out.
 func noticeWorkspace(set *settings.Settings, preset string, reports *reports) {
 	reader := &registry.Tool{Definition: registry.Definition{Name: "read_file", Source: registry.SourceBuiltin}}
 	if set.NoWorkspace && InPreset(preset, reader) {
@@ -93,7 +93,7 @@ func noticeWorkspace(set *settings.Settings, preset string, reports *reports) {
 // hintWorkspace says how to get a workspace.
 const hintWorkspace = "change to another folder, or choose one with --root DIR"
 
-// sourceFilters converts what the entries of servers and APIs exclude to filters.
+// sourceFilters converts the exclusions in the entries of servers and APIs to filters.
 func sourceFilters(set *settings.Settings, apis []*openapi.Source) []registry.Filter {
 	var out []registry.Filter
 	for _, server := range set.Servers {
@@ -137,8 +137,8 @@ func outsidePreset(preset string) registry.Filter {
 	}
 }
 
-// CheckPreset returns an *settings.InputError if a preset does not exist; "" is no
-// preset and valid.
+// CheckPreset returns a *settings.InputError if a preset does not exist. "" means no preset and is
+// valid.
 func CheckPreset(preset string) error {
 	for _, p := range presets(preset) {
 		if !slices.Contains(builtin.Presets(), p) {
@@ -173,15 +173,15 @@ func InPreset(preset string, t *registry.Tool) bool {
 	})
 }
 
-// onlyLocal reports whether a preset has only tools of the program and its host: only "full" and "mcp"
-// include tools that are not built in.
+// onlyLocal reports whether a preset has only built-in tools and those of the host. That is true of
+// all presets but "full" and "mcp".
 func onlyLocal(preset string) bool {
 	given := presets(preset)
 	return len(given) > 0 && !slices.Contains(given, "full") && !slices.Contains(given, builtin.PresetMCP)
 }
 
-// replayedSettings returns the settings of a run that replays a recording: without the
-// sources that the recording has in their place.
+// replayedSettings returns the settings of a run that replays a recording, without the sources that
+// the recording replaces.
 func replayedSettings(set *settings.Settings, sources []registry.Source) *settings.Settings {
 	replayed := *set
 	replayed.DiscoveryCommand, replayed.CallCommand = settings.Command{}, settings.Command{}

@@ -28,8 +28,8 @@ type Query struct {
 	// Call requires the server's current definition of the tool, even if one is
 	// cached.
 	Call bool
-	// Whole uses the names that servers' tools have in the whole registry, as
-	// declarations do.
+	// Whole looks up servers' tools by the names that they have in the whole registry, as in
+	// declarations.
 	Whole bool
 	// Step also finds tools that an override hides from everything but the steps
 	// of composites.
@@ -44,11 +44,10 @@ type Query struct {
 	// Script also finds run_script if the settings declare it and the registry has no tool
 	// of that name; otherwise the error says why it is not declared.
 	Script bool
-	// Scope finds only what the scope of the context has, see [WithScope].
+	// Scope limits the lookup to the scope of the context; see [WithScope].
 	Scope bool
 }
 
-// lookup looks up a name of the registry.
 func (q Query) lookup(reg *registry.Registry, name string) (*registry.Tool, error) {
 	if q.Step {
 		return reg.LookupStep(name)
@@ -129,8 +128,8 @@ func (f *finder) find(ctx context.Context, name string, q Query) (*registry.Regi
 	return reg, tool, f.explain(reg, err)
 }
 
-// imported returns the name here of a tool that has the name by which another program shows it to
-// its model, such as mcp__files__read; "" if no imported server can have such a tool.
+// imported translates the name by which another program shows a tool to its model, such as
+// mcp__files__read, to the name here. It returns "" if no imported server can have such a tool.
 func (f *finder) imported(name string) string {
 	for _, s := range f.set.Servers {
 		prefix := s.Program.ToolPrefix(s.Name)
@@ -196,8 +195,8 @@ func (f *finder) lookup(ctx context.Context, name string, q Query) (*registry.Re
 	panic("unreachable: there is a last step")
 }
 
-// mayBeLent reports whether the whole registry has to say if a tool of the project has the name
-// of one of the person's servers' tools: she allows or keeps tools by that name.
+// mayBeLent reports whether the whole registry must be loaded to know what t is: t is a tool of the
+// project, and the person's settings allow or keep a tool of one of their servers by that name.
 func (f *finder) mayBeLent(t *registry.Tool) bool {
 	if !t.OfProject || t.Lent {
 		return false
@@ -206,9 +205,9 @@ func (f *finder) mayBeLent(t *registry.Tool) bool {
 		!t.OfServer() && slices.ContainsFunc(f.rules.All, func(r policy.Rule) bool { return r.AllowsByName(t.Name) })
 }
 
-// steps returns the registries in which to look up a name, the smallest first and the one
-// of all sources last; no server is started for a name that is kept for one that is turned
-// off. Once all are loaded, there is no need to search smaller ones.
+// steps returns the registries in which to look up a name, the smallest first and that of all
+// sources last. No server is started for a name that belongs to a server which is turned off. Once
+// all sources are loaded, smaller registries are not needed.
 func (f *finder) steps(name string, q Query) []step {
 	all := step{stepAll, f.sources.All(), f.sources.Of(name)}
 	if f.registries[stepAll] != nil {
@@ -296,8 +295,8 @@ func (f *finder) declaredNames(reg *registry.Registry, format string) map[string
 	return names
 }
 
-// explain adds to the error about a missing tool the setting that hides it, or
-// the failure of a source that may have it.
+// explain adds the reason to the error about a missing tool: the setting that hides it, or the
+// failure of a source that may have it.
 func (f *finder) explain(reg *registry.Registry, err error) error {
 	missing, ok := errors.AsType[*registry.NotFoundError](err)
 	if !ok {
@@ -373,8 +372,8 @@ func (f *finder) renew(ctx context.Context, kept bool, wanted func(registry.Sour
 	return true
 }
 
-// clients has the finders of clients that have logins of their own to some servers
-// (oauth.per: client). What one of them is offered, no other one sees. The zero value has none.
+// clients holds the finders of clients that have their own logins to some servers (oauth.per:
+// client). No client sees what another is offered. The zero value has none.
 type clients struct {
 	newSources func(ctx context.Context, client string) *sources.Set // nil if no server has a login for each client
 

@@ -18,9 +18,8 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// gate is what every call passes. It puts together the executors that take calls through their
-// steps, see [exec.Executor]: one for each kind of call, so that what a kind leaves out is said here
-// and nowhere else.
+// gate makes every call. It configures the executors, one for each kind of call; see
+// [exec.Executor]. What a kind of call skips is decided here and nowhere else.
 type gate struct {
 	programs *programs.Set
 	policies *policies
@@ -36,8 +35,8 @@ type gate struct {
 	executors map[*registry.Registry]*exec.Executor // never nil
 }
 
-// call makes a call of a tool that was found, with the answers of h if it was held. Its params are
-// [Restored]: those of a model, and those that a script or the step of a composite passes on.
+// call makes a call of a tool that was found, with the answers of h if it was held. Its params come
+// from a model, a script or the step of a composite, and pass through [Restored].
 func (g *gate) call(ctx context.Context, f Found, call registry.Call, h *exec.Held) (registry.Result, error) {
 	ctx, ended := g.audit.Begin(ctx, f.Tool)
 	defer ended()
@@ -49,8 +48,9 @@ func (g *gate) call(ctx context.Context, f Found, call registry.Call, h *exec.He
 	return x.ExecuteHeld(ctx, f.Tool, call, h)
 }
 
-// executor returns the executor for a tool that was found. That of a registry's tools is kept until
-// [gate.forget], because its policy is costly to put together. The error is an *settings.InputError.
+// executor returns the executor for a tool that was found. Executors for a registry's tools are
+// kept until [gate.forget], because their policies are costly to make. The error is a
+// *settings.InputError.
 func (g *gate) executor(ctx context.Context, f Found) (*exec.Executor, error) {
 	if f.reach != nil {
 		return g.describer(f.Registry), nil
@@ -75,8 +75,8 @@ func (g *gate) forget() {
 	clear(g.executors)
 }
 
-// newExecutor returns an executor with everything that the settings say about calls. What is nil in it
-// is left out of a call.
+// newExecutor returns an executor that applies everything the settings say about calls. Steps whose
+// field is nil are skipped.
 func (g *gate) newExecutor(ctx context.Context, reg *registry.Registry) (*exec.Executor, error) {
 	p, err := g.policies.policy(reg)
 	if err != nil {
@@ -132,8 +132,9 @@ func (g *gate) lacksScope(ctx context.Context, t *registry.Tool) (denial policy.
 	return policy.Verdict{}, false
 }
 
-// describer returns the executor for search_tools and describe_tools. Nobody is asked, and rules and
-// hooks do not apply: these are for tools of the registry, and the two show only those that are offered.
+// describer returns the executor for search_tools and describe_tools. It asks nobody, and applies
+// neither rules nor hooks: those are about tools of the registry, and these two only show tools
+// that are offered.
 func (g *gate) describer(reg *registry.Registry) *exec.Executor {
 	return &exec.Executor{
 		Validate: reg.Validate,
@@ -146,8 +147,8 @@ func (g *gate) describer(reg *registry.Registry) *exec.Executor {
 	}
 }
 
-// sampler returns an executor for the requests that sampling.command answers. A person who allows
-// sampling for good does not mean to allow all tools of the server.
+// sampler returns an executor for the requests that sampling.command answers. Its approvals cover
+// only sampling: allowing it permanently does not allow the tools of the server.
 func (g *gate) sampler(ctx context.Context) (*exec.Executor, error) {
 	x, err := g.newExecutor(ctx, registry.NewLoader(registry.Options{}).Load(ctx, nil, true))
 	if err != nil {
@@ -162,8 +163,8 @@ func (g *gate) sampler(ctx context.Context) (*exec.Executor, error) {
 	return x, nil
 }
 
-// requester returns an executor for requests of prompts and resources. It asks and records as that of
-// tools does, but "always" is not offered, and what the settings say about tools does not apply.
+// requester returns an executor for requests of prompts and resources. It asks and records as the
+// executor for tools does, but does not offer "always" and ignores settings about tools.
 func (g *gate) requester(ctx context.Context,
 	decide func(context.Context, *registry.Tool, registry.Call) policy.Verdict) (*exec.Executor, error) {
 	x, err := g.executor(ctx, Found{})
@@ -176,8 +177,8 @@ func (g *gate) requester(ctx context.Context,
 	}, nil
 }
 
-// Restored converts params as models send them, which match a declared schema that providers
-// may change, to params that match the tool's own schema.
+// Restored converts params that match the declared schema, which providers may have changed, to
+// params that match the tool's own schema.
 func Restored(t *registry.Tool, params json.RawMessage) json.RawMessage {
 	params = restore.Values(t.InputSchema, params)
 	if bytes.Contains(params, []byte("null")) {

@@ -17,9 +17,9 @@ import (
 	"github.com/toolreg/toolreg/internal/state"
 )
 
-// Journal has the finished calls of a script, or of a response of a model, that ended at a
-// question, so that it goes on when it is given again. It is kept as long as the question. It
-// is safe for concurrent use.
+// Journal keeps the finished calls of a script, or of a model's response, that stopped at a
+// question. When the script or response is given again, they are not repeated. A journal is kept
+// for as long as the question. It is safe for concurrent use.
 type Journal struct {
 	reports *reports
 	dir     *state.Dir // nil if nothing can be kept
@@ -63,7 +63,7 @@ type journalFile struct {
 	Calls   []journalEntry `json:"calls"`
 }
 
-// journalEntry is a finished call. A call that was denied has the reason.
+// journalEntry is a finished call, or a denied one with the reason.
 type journalEntry struct {
 	Key string `json:"key"`
 	registry.StoredResult
@@ -81,8 +81,8 @@ func (j *Journal) Left(name string, params json.RawMessage) int {
 	return len(j.earlier[callKey(name, params)])
 }
 
-// Once returns the outcome of an equal call of the earlier run, or makes the call. The call
-// also reports whether it may be made again if its result is too large to be kept.
+// Once returns the outcome of an equal call of the earlier run, or else makes the call. The call
+// also reports whether it may be repeated if its result is too large to keep.
 func (j *Journal) Once(name string, params json.RawMessage,
 	call func() (result registry.Result, again bool, err error)) (registry.Result, error) {
 	if e := j.take(name, params); e != nil {
@@ -94,7 +94,7 @@ func (j *Journal) Once(name string, params json.RawMessage,
 	result, again, err := call()
 	denied, _ := errors.AsType[*exec.Denied](err)
 	if err != nil && (denied == nil || denied.Origin != exec.OriginPerson) {
-		return result, err // it is made again
+		return result, err // it is repeated
 	}
 	kept := result
 	kept.Content = slices.Clone(result.Content)
@@ -144,7 +144,7 @@ func (j *Journal) Keep() {
 	}
 	data, err := j.encode()
 	if err == nil {
-		// What stays is swept next time.
+		// What cannot be removed now is removed next time.
 		_ = j.dir.Sweep(time.Now(), state.Bounds{Age: policy.QuestionLifetime, Files: 100, Bytes: 256 << 20})
 		err = j.dir.Put(j.name, data)
 	}
@@ -154,8 +154,8 @@ func (j *Journal) Keep() {
 	}
 }
 
-// encode returns the journal as it is kept: the calls of this run, then those of the earlier one
-// that it did not reach.
+// encode encodes the journal: the calls of this run, then those of the earlier run that this one
+// did not reach.
 func (j *Journal) encode() ([]byte, error) {
 	f := journalFile{Expires: time.Now().Add(policy.QuestionLifetime)}
 	for _, entry := range j.all {

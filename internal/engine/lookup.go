@@ -18,7 +18,7 @@ func (f *finder) registered(ctx context.Context, name string, q Query) (Found, e
 	return Found{Registry: reg, Tool: tool}, err
 }
 
-// shown returns what was found, or the error, as the caller of ctx may see it.
+// shown returns what was found, or the error, limited to what the caller of ctx may see.
 func (f *finder) shown(ctx context.Context, name string, q Query, found Found, err error) (Found, error) {
 	if found.Registry == nil {
 		return found, err
@@ -74,15 +74,15 @@ func (f *finder) BuiltIn(ctx context.Context) *registry.Registry {
 
 type scopeKey struct{}
 
-// scope is what a caller may know of. The zero value is everything.
+// scope is what a caller may see. The zero value allows everything.
 type scope struct {
 	tools   []func(*registry.Tool) bool // all must allow a tool
 	servers []func(name string) bool    // and a server or API
 }
 
-// WithScope returns a context in which only some of the tools can be found, described and called
-// by scripts and call_tool: those that a model can call otherwise. Errors name no other tools, and no
-// other servers and APIs. Nil functions allow all.
+// WithScope returns a context that limits which tools scripts and call_tool can find, describe and
+// call: to those that a model could call itself. Errors do not name other tools, servers or APIs. A
+// nil function allows everything.
 func WithScope(ctx context.Context, tools func(*registry.Tool) bool, servers func(name string) bool) context.Context {
 	outer := scopeOf(ctx)
 	inner := scope{slices.Clone(outer.tools), slices.Clone(outer.servers)}
@@ -118,8 +118,8 @@ func (s scope) showsSource(name string) bool {
 	return ok && s.showsServer(server)
 }
 
-// ScopeError returns the error of a lookup of a name in a registry as the caller of ctx may see it: if it
-// is about what is not in the scope, it is that of a name that nothing has.
+// ScopeError converts the error of a lookup to what the caller of ctx may see: a name outside the
+// scope gives the same error as a name that does not exist.
 func ScopeError(ctx context.Context, reg *registry.Registry, name string, err error) error {
 	s := scopeOf(ctx)
 	if err == nil || reg == nil || len(s.tools)+len(s.servers) == 0 {
@@ -189,9 +189,9 @@ func AllDefinitions(reg *registry.Registry) []registry.Definition {
 	return Definitions(reg, tools)
 }
 
-// Names returns the names of all definitions of a registry and of the tools
-// that settings exclude from it. The declared names depend on all of them, so
-// that a tool has the same name in runs with different flags.
+// Names returns the names of all definitions of a registry, including tools that settings exclude.
+// Declared names depend on all of them, so that a tool has the same name in runs with different
+// flags.
 func Names(reg *registry.Registry) []string {
 	var out []string
 	for _, d := range AllDefinitions(reg) {
@@ -221,8 +221,8 @@ type Found struct {
 	reach    *reach // nil if Tool belongs to Registry
 }
 
-// reach says which one of the three tools, through which a model reaches tools that are not declared,
-// a found tool is.
+// reach says which of the three tools a found tool is through which a model reaches tools that are
+// not declared.
 type reach struct {
 	kind     string // such as deferred.SearchTools
 	format   string // format of the names that the model knows; "" stands for those of the registry

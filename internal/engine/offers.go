@@ -75,7 +75,7 @@ func (o *Offers) Declared(ctx context.Context, whole *registry.Registry, format 
 }
 
 // Deferral returns the options for declaring a registry's tools, so that a model can find
-// those that are not declared. It returns an *settings.InputError if the rules are invalid.
+// those that are not declared. It returns a *settings.InputError if the rules are invalid.
 func (o *Offers) Deferral(ctx context.Context, whole *registry.Registry, all bool) (deferred.Options, error) {
 	offered, _, err := o.Split(ctx, whole, whole.Tools())
 	set := o.finder.set.Search
@@ -100,7 +100,6 @@ func (o *Offers) alwaysDeclared() func(*registry.Definition) bool {
 	}
 }
 
-// overview counts tools by source.
 func (o *Offers) overview(tools []*registry.Tool) deferred.Overview {
 	out := deferred.Overview{Tools: len(tools)}
 	at := map[string]int{}
@@ -237,8 +236,8 @@ func checkQuery(_ context.Context, call registry.Call) error {
 	return nil
 }
 
-// searchParams are the params of search_tools, and of a search that a provider
-// leaves to its client.
+// searchParams are the params of search_tools, and of a search that a provider leaves to its
+// client.
 type searchParams struct {
 	Query string  `json:"query"`
 	Limit float64 `json:"limit"` // an integer, perhaps written as 5.0
@@ -337,8 +336,8 @@ func (f Found) called(ctx context.Context, raw json.RawMessage) (name string, pa
 	return name, jsonx.Get(all, "params"), nil
 }
 
-// reaching returns the one of the three tools with this name, if the registry has no tool
-// of that name. ok is false for all other names.
+// reaching returns the search tool with this name (search_tools, describe_tools or call_tool), if
+// the registry has no tool of that name. ok is false for all other names.
 func (o *Offers) reaching(ctx context.Context, whole *registry.Registry,
 	name, format string) (f Found, ok bool, err error) {
 	kind := deferred.Kind(name)

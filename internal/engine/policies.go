@@ -34,16 +34,16 @@ type policies struct {
 	rules    *rules.Rules
 	programs *programs.Set
 	clients  *store.Store // has the approvals of clients; nil if the state folder has them
-	// credentials is what policy.Policy has as Credentials.
+	// credentials returns the function that is Credentials of policy.Policy.
 	credentials func() func(path string) string
 	unasked     unasked
-	// next is that of the session that has replaced this one; nil if none has.
+	// next has the policies of the session that replaced this one; nil if none did.
 	next atomic.Pointer[policies]
 }
 
 // policy returns the policy for the calls of a registry's tools: first exclusions and bans,
 // which deny before anything allows; then the rules of the settings, allowedTools, and
-// approvals. The error is an *settings.InputError.
+// approvals. The error is a *settings.InputError.
 func (s *policies) policy(reg *registry.Registry) (*policy.Policy, error) {
 	set := s.programs.Settings
 	mode, err := policy.ParseMode(set.ApprovalMode)
@@ -92,7 +92,7 @@ type unasked struct {
 	missing map[string]bool
 }
 
-// get reads which files there are, once: for a line that writes thousands, each is compared.
+// get stats the files once, because a line that writes thousands of files compares each with them.
 func (u *unasked) get(p *programs.Set) *unasked {
 	u.once.Do(func() {
 		u.root, u.files = trust.Real(p.Settings.Workspace), map[string]fs.FileInfo{}
@@ -104,8 +104,8 @@ func (u *unasked) get(p *programs.Set) *unasked {
 	return u
 }
 
-// has reports whether changing a path, relative to the workspace, changes one of the files, by any name
-// that leads to it, or adds one.
+// has reports whether a change at path, relative to the workspace, changes one of the files, under
+// any name that leads to it, or creates a missing one.
 func (u *unasked) has(path string) bool {
 	path = expand.From(u.root, filepath.FromSlash(path))
 	path = filepath.Join(trust.Real(filepath.Dir(path)), filepath.Base(path))
@@ -125,7 +125,7 @@ func (u *unasked) has(path string) bool {
 	return false
 }
 
-// newest returns those of the session that has replaced this one last.
+// newest returns the policies of the latest session that has replaced this one.
 func (s *policies) newest() *policies {
 	if next := s.next.Load(); next != nil {
 		return next.newest()
@@ -133,9 +133,9 @@ func (s *policies) newest() *policies {
 	return s
 }
 
-// decide returns the verdict of a policy that s has made for a registry and, because a call may have
-// waited for an answer meanwhile, that of the sessions which have replaced this one since. What any
-// of them denies is denied.
+// decide returns the verdict of p, a policy that s has made for a registry. A call may have waited
+// for an answer while its session was replaced, so the policies of later sessions decide too, and
+// what any of them denies is denied.
 func (s *policies) decide(p *policy.Policy, reg *registry.Registry,
 	verdict func(*policy.Policy) policy.Verdict) policy.Verdict {
 	v, next := verdict(p), s.next.Load()
@@ -155,7 +155,8 @@ func homeOf(environ []string) string {
 	return cmp.Or(env.Get("HOME"), env.Get("USERPROFILE"))
 }
 
-// homeWithin returns the path of the user's home folder relative to a workspace that is or holds it.
+// homeWithin returns the path of the user's home folder relative to the workspace, if that is the
+// home folder or contains it.
 func homeWithin(workspace string, environ []string) (rel string, ok bool) {
 	workspace, home := trust.Real(workspace), trust.Real(homeOf(environ))
 	rel, err := filepath.Rel(workspace, home)
@@ -182,7 +183,7 @@ func OpenApprovals(set *settings.Settings, folders *state.Folders,
 // samplingMethod is the ServerTool of the tool that answers a server's sampling requests.
 const samplingMethod = "sampling/createMessage"
 
-// approvals returns the stored approvals, which tools can be compared with.
+// approvals returns the stored approvals, with what is needed to compare tools with them.
 func (s *policies) approvals() *policy.Approvals {
 	p := s.programs
 	a := OpenApprovals(p.Settings, p.Folders, s.clients, p.Warn)
@@ -190,7 +191,8 @@ func (s *policies) approvals() *policy.Approvals {
 	return a
 }
 
-// program is a program or an address that provides a tool. Approvals have hashes of how it prints.
+// program is the program or address that provides a tool. Approvals have hashes of its printed
+// form.
 type program struct {
 	Argv, Env, Headers []string
 	Inherit            bool
@@ -198,9 +200,9 @@ type program struct {
 	URLs               []string
 }
 
-// behind returns what provides a tool: command, environment, headers and URL, expanded and with the
-// values that [registry.Tool.Identity] masks; cmd: references as written. It is nil for tools of
-// our own that start no program.
+// behind returns what provides a tool: its command, environment, headers and URL, expanded, with
+// the values that [registry.Tool.Identity] masks. cmd: references stay as written. It is nil for
+// built-in tools that start no program.
 func (s *policies) behind(ctx context.Context, t *registry.Tool) ([]byte, error) {
 	all, err := s.programsOf(ctx, s.programs.Expander.WithoutCommands(), t)
 	if err != nil || len(all) == 0 {
@@ -274,11 +276,11 @@ type sharedApprovals struct{ store *store.Store }
 const (
 	// approvalsTime is how long approvals are kept after their last change.
 	approvalsTime = 90 * 24 * time.Hour
-	// updates is how often a change is tried that others get ahead of.
+	// updates is how often a change is retried when another process was faster.
 	updates = 100
 )
 
-// storedAs returns the kind and the id in the store of a file, and how long it is kept.
+// storedAs returns the kind and the id of a file in the store, and how long it is kept.
 func storedAs(file string) (kind, id string, ttl time.Duration) {
 	if kind, id, ok := strings.Cut(file, "/"); ok {
 		return kind, id, policy.QuestionLifetime

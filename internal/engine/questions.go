@@ -78,10 +78,9 @@ func (q *questions) declined(server, what, reason string) {
 
 const maxOutput = 1 << 20
 
-// samplingCommand answers the requests of one server with sampling.command. Each is
-// subject to policy like a call of a tool of that server named SERVER__sampling: a
-// trusted server needs no confirmation, others do, and "always" is remembered; rules,
-// approval modes, hooks and the audit log apply.
+// samplingCommand answers the requests of one server with sampling.command. Each request is decided
+// on like a call of a tool SERVER__sampling: it needs confirmation unless the server is trusted,
+// "always" is remembered, and rules, approval modes, hooks and the audit log apply.
 type samplingCommand struct {
 	*questions
 	server settings.Server
@@ -200,8 +199,7 @@ func (s *samplingCommand) call(ctx context.Context, params json.RawMessage) (reg
 	return r, nil
 }
 
-// failed shows the person how the command failed; the server only learns that
-// it did.
+// failed shows the person how the command failed. The server learns only that it did.
 func (s *samplingCommand) failed(why error, stderr []byte) registry.Result {
 	text := "sampling.command failed: " + why.Error()
 	s.reports.whileRunning(registry.Warning("sampling_failed", "", text+tailOf(stderr), ""))

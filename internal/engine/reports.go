@@ -26,7 +26,7 @@ type Screen interface {
 	// Line shows what something that is waited for does; "" removes it. It may be called from
 	// any goroutine.
 	Line(name, doing string)
-	// Pause removes what is shown until resume is called.
+	// Pause hides the screen until resume is called.
 	Pause() (resume func())
 }
 
@@ -57,8 +57,7 @@ func (blank) Watch() func()       { return func() {} }
 func (blank) Line(string, string) {}
 func (blank) Pause() func()       { return func() {} }
 
-// reports is where a session reports problems that do not stop it. It is safe for concurrent
-// use.
+// reports collects the problems of a session that do not stop it. It is safe for concurrent use.
 type reports struct {
 	add    func(registry.Diagnostic) // see [Deps.Warn]
 	log    *slog.Logger
@@ -66,7 +65,7 @@ type reports struct {
 	hide   func(string) string // masks the secrets of the settings
 
 	mu      sync.Mutex
-	notices []registry.Diagnostic // those that are not of a registry
+	notices []registry.Diagnostic // those of the session, not of a registry
 }
 
 // serverState shows the step of a server that is starting.
@@ -106,8 +105,7 @@ func newReports(warn func(registry.Diagnostic), log *slog.Logger, screen Screen,
 	return r
 }
 
-// whileRunning reports a problem during a call, and removes the live lines of the call from the
-// screen meanwhile.
+// whileRunning reports a problem during a call. It hides the live lines of the call meanwhile.
 func (r *reports) whileRunning(d registry.Diagnostic) {
 	defer r.screen.Pause()()
 	r.add(d)
@@ -125,7 +123,7 @@ func (r *reports) masked(d registry.Diagnostic) registry.Diagnostic {
 	return d
 }
 
-// notice adds a diagnostic to those of the session, unless it was added before.
+// notice adds a diagnostic of the session, once.
 func (r *reports) notice(d registry.Diagnostic) {
 	d = r.masked(d)
 	r.mu.Lock()
@@ -143,7 +141,7 @@ func (r *reports) with(loading []registry.Diagnostic) []registry.Diagnostic {
 	})...)
 }
 
-// announcer calls the hooks onRegister and onDiagnostic once.
+// announcer calls the hooks onRegister and onDiagnostic, each once.
 type announcer struct {
 	programs *programs.Set
 	reports  *reports

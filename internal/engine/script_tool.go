@@ -16,7 +16,8 @@ import (
 	"github.com/toolreg/toolreg/internal/script"
 )
 
-// RunScript is the name of the tool that runs a script, unless a tool of the registry has it.
+// RunScript is the name of the tool that runs a script, unless the registry has a tool of that
+// name.
 const RunScript = "run_script"
 
 // scriptHelp tells a model how to write scripts.
@@ -68,8 +69,8 @@ func isScriptName(name string) bool {
 
 const takenPrefix = "toolreg_"
 
-// name returns the name of run_script in declarations of a format: if a tool of the registry
-// has it, with a prefix.
+// name returns the name of run_script in declarations of a format. It has a prefix if the registry
+// has a tool of that name.
 func (s *Scripts) name(whole *registry.Registry, format string) string {
 	name := RunScript
 	for taken := deferred.Taken(format, Names(whole)); taken(name); {
@@ -78,8 +79,8 @@ func (s *Scripts) name(whole *registry.Registry, format string) string {
 	return name
 }
 
-// Has reports whether a name is that of the tool run_script. It loads the whole registry only
-// if it may be.
+// Has reports whether name is that of the tool run_script. It loads the whole registry only if the
+// name could be.
 func (s *Scripts) Has(ctx context.Context, name string) (bool, error) {
 	if !isScriptName(name) {
 		return false, nil
@@ -88,8 +89,9 @@ func (s *Scripts) Has(ctx context.Context, name string) (bool, error) {
 	return err == nil && s.name(whole, "") == name, err
 }
 
-// findRunScript returns the tool run_script if a name is that of it and it may be called: always by a model
-// whose response is answered in a format, else if the settings declare it.
+// findRunScript returns the tool run_script if name refers to it and it may be called. A model
+// whose response is answered in a format may always call it; otherwise the settings must declare
+// it.
 func (s *Scripts) findRunScript(whole *registry.Registry, name, format string) (Found, bool) {
 	if !isScriptName(name) || format == "" && !s.finder.set.Script.Declared() || s.name(whole, format) != name {
 		return Found{}, false
@@ -97,8 +99,8 @@ func (s *Scripts) findRunScript(whole *registry.Registry, name, format string) (
 	return Found{Registry: whole, Tool: s.tool(name, "script")}, true
 }
 
-// Listed returns the tool run_script as listings show it, or why models do not see it: no
-// setting declares it, or rules deny its every call.
+// Listed returns the tool run_script for listings. If models do not see it, hidden says why: no
+// setting declares it, or rules deny all its calls.
 func (s *Scripts) Listed(ctx context.Context, whole *registry.Registry) (*registry.Tool, *registry.Hidden, error) {
 	t := s.tool(s.name(whole, ""), "script")
 	if !s.finder.set.Script.Declared() {
@@ -112,9 +114,9 @@ func (s *Scripts) Listed(ctx context.Context, whole *registry.Registry) (*regist
 	return nil, &denied[0], nil
 }
 
-// Declare returns the tool run_script with the signatures of the tools that fit in
-// search.budget, for the format of its declaration. Its scripts can only call the tools that
-// allowed reports. It returns false if rules deny its every call.
+// Declare returns the tool run_script with the signatures of as many tools as fit in search.budget,
+// for the format of its declaration. Its scripts can call only tools for which allowed is true. It
+// returns false if rules deny all its calls.
 func (s *Scripts) Declare(ctx context.Context, whole *registry.Registry,
 	format string, allowed func(*registry.Tool) bool) (Found, bool, error) {
 	tools, err := s.offers.inScope(ctx, whole)
@@ -165,9 +167,9 @@ type Finding struct {
 	Message string `json:"message"`
 }
 
-// Check finds mistakes in a script without running it: what cannot be parsed, unknown tools,
-// and params that no call can have. It loads the whole registry, which it returns, unless the
-// script cannot be parsed. The error is the cause of ctx, or that of an engine that failed.
+// Check finds mistakes in a script without running it: syntax errors, unknown tools, and params
+// that no call can have. Unless the script cannot be parsed, it loads and returns the whole
+// registry. The error is the cause of ctx, or that of an engine that failed.
 func (s *Scripts) Check(ctx context.Context, file string, text []byte) ([]Finding, *registry.Registry, error) {
 	uses, err := script.Check(ctx, script.Script{Name: file, Text: text, Limits: s.limits(), Engine: s.engine})
 	findings := []Finding{}
@@ -213,7 +215,7 @@ func (s *Scripts) isServer(ctx context.Context, name string) bool {
 	})
 }
 
-// checkUse checks the params of a call as far as its text has them.
+// checkUse checks the params of a call as far as they are literals in the script.
 func checkUse(ctx context.Context, f Found, use *script.Mention) (findings []Finding) {
 	if use.Args > 0 {
 		return []Finding{{use.At, f.Tool.Name, f.Tool.Name + ": params are given by name"}}

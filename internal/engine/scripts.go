@@ -55,9 +55,9 @@ func (s *Scripts) limits() script.Limits {
 		Output: s.finder.set.Limits.Output, Result: s.finder.set.Limits.Result}
 }
 
-// Run runs a script. With steps it may call what only the steps of composites can. The error is an
-// *settings.InputError if the script cannot be parsed, a *exec.ScriptError if a call ended it, or the
-// cause of ctx.
+// Run runs a script. If steps is set, the script may call what only steps of composites may. The
+// error is a *settings.InputError if the script cannot be parsed, an *exec.ScriptError if a call
+// ended it, or the cause of ctx.
 func (s *Scripts) Run(ctx context.Context, file string, text []byte,
 	params json.RawMessage, call registry.Call, steps bool) (registry.Result, error) {
 	if len(s.engine) == 0 {
@@ -85,7 +85,7 @@ func (s *Scripts) Run(ctx context.Context, file string, text []byte,
 	return r.finish(ctx, out, err)
 }
 
-// journal returns the journal of what the parts identify, for the caller.
+// journal returns the caller's journal of the run that parts identify.
 func (s *Scripts) journal(ctx context.Context, parts ...any) *Journal {
 	set := s.finder.set
 	name := digest(append(parts, set.Workspace, set.ProjectRoot, caller.Name(ctx))...) + ".json"
@@ -177,8 +177,8 @@ func (r *scriptRun) name(ctx context.Context, path []string) (string, error) {
 	return name, nil // if there is no such server, the look-up says so
 }
 
-// noServer returns the error of a look-up: that there is no such server, if a path names one that
-// is not in the settings.
+// noServer returns err, the error of a lookup, or, if path names a server that is not in the
+// settings, an error that says so.
 func (s *Scripts) noServer(ctx context.Context, path []string, err error) error {
 	missing, ok := errors.AsType[*registry.NotFoundError](err)
 	if !ok || len(path) != 2 || missing.Hidden != nil || errors.Is(err, registry.ErrSourceFailed) {
@@ -192,8 +192,8 @@ func (s *Scripts) noServer(ctx context.Context, path []string, err error) error 
 	return err
 }
 
-// isTool reports whether the name of a server is also that of a tool: a local one, or one of
-// that server. A run looks for each name once.
+// isTool reports whether the name of a server is also that of a local tool or of a tool of that
+// server. Each name is looked up once a run.
 func (r *scriptRun) isTool(ctx context.Context, server string) (bool, error) {
 	r.mu.Lock()
 	taken, known := r.taken[server]
@@ -366,7 +366,7 @@ func (r *scriptRun) finish(ctx context.Context, out script.Result, err error) (r
 	return result, nil
 }
 
-// limitText says what a limit is and which setting has it.
+// limitText describes a limit and names its setting.
 func (r *scriptRun) limitText(limit string) string {
 	l := r.limits()
 	switch limit {
@@ -386,8 +386,8 @@ func (r *scriptRun) limitText(limit string) string {
 	return ""
 }
 
-// done says which calls the script made: each tool with their number, in the order of the
-// first ones.
+// done lists the calls that the script made: each tool with the number of its calls, in the order
+// of first calls.
 func (r *scriptRun) done() string {
 	count := map[string]int{}
 	var names []string

@@ -50,16 +50,15 @@ type Deps struct {
 	Folders *state.Folders
 	Log     *slog.Logger // a nil Log discards messages
 
-	// Warn reports a problem that does not stop a request. It may be called
-	// from any goroutine.
+	// Warn reports a problem that does not stop a request. It may be called from any goroutine.
 	Warn func(registry.Diagnostic)
-	// Asker asks the person. Without one nobody can be asked.
+	// Asker asks the person. A nil Asker means that nobody can be asked.
 	Asker Asker
-	// Describe returns a question as data, for approval.command and for later answers.
-	// Without it a question is only asked with Asker.
+	// Describe returns a question as data, for approval.command and for later answers. If it is
+	// nil, only Asker is asked.
 	Describe func(exec.Question) exec.Prompt
-	// Began is told of each call as it begins, with what is known of it by then, and returns
-	// what is told of its end; nil if the call goes on in another run. A nil Began tells nobody.
+	// Began is called with each call as it begins and may be nil. The function that it returns is
+	// called at the end, with nil if the call goes on in another run.
 	Began func(audit.Entry) (ended func(*audit.Entry))
 	// Screen shows progress. A nil Screen shows nothing.
 	Screen Screen
@@ -70,18 +69,17 @@ type Deps struct {
 	// Outcome returns the error code and exit code of an error, for the audit
 	// log.
 	Outcome func(context.Context, error) (code string, exit int)
-	// Keeper is the command that manages background commands of tools; it
-	// receives the arguments of shell.Keep. Without it there are no background
-	// commands.
+	// Keeper is the command that manages background commands of tools; it receives the arguments of
+	// shell.Keep. If it is empty, there are no background commands.
 	Keeper []string
-	// ServerKeeper is the command that runs KeepServer. Without it no server is kept.
+	// ServerKeeper is the command that runs KeepServer. If it is empty, no server is kept.
 	ServerKeeper []string
-	// Evaluator is the command that runs jq.Evaluate, for expressions of plugins and
-	// projects. Without it they are evaluated here, limited only in time.
+	// Evaluator is the command that runs jq.Evaluate, for expressions of plugins and projects. If
+	// it is empty, they are evaluated in this process, limited only in time.
 	Evaluator []string
-	// ScriptEngine is the command that runs script.Execute. Without it scripts cannot be run.
+	// ScriptEngine is the command that runs script.Execute. If it is empty, scripts cannot be run.
 	ScriptEngine []string
-	// Record records the session; Replay has what its sources answer. At most one is set.
+	// Record records the session; Replay replaces its sources. At most one is set.
 	Record *recording.Recorder
 	Replay *recording.Recording
 }
@@ -91,7 +89,7 @@ type Options struct {
 	Preset  string           // only the tools of these presets, with commas; "" stands for all tools
 	Context []settings.Named // context values for this run
 	Cache   cache.Mode       // how cached listings are used
-	// Still starts nothing, not even a command reference in the settings. Cache must be
+	// Still starts nothing, not even a command reference in the settings. It requires
 	// cache.Offline.
 	Still  bool
 	Counts bool              // also count prompts and resources of servers
@@ -101,30 +99,28 @@ type Options struct {
 	Kept   mcpclient.KeptUse // of servers with keep
 	List   bool              // nothing is called: servers are stopped as soon as they have listed their tools
 	Locked bool              // refuse tools that differ from toolreg.lock
-	// Earlier is the session that this one is to replace. Servers whose settings are the same
-	// go on in this one, see [Session.TakeOver]. Without it all servers are new.
+	// Earlier is the session that this one is to replace, or nil. Servers whose settings are
+	// unchanged continue in this one; see [Session.TakeOver].
 	Earlier *Session
-	// Shared says that the session serves clients together with other processes, by the
-	// store of the settings (serve.store), if there is one.
+	// Shared says that other processes serve the same clients, and that they share the store of the
+	// settings (serve.store), if there is one.
 	Shared bool
-	// ClientLogins says that all callers have tokens, as they do with Shared and serve.oauth in
-	// any case. Servers with oauth.per: client are then reached with the login of the client that
-	// calls; otherwise with that of the person.
+	// ClientLogins says that all callers have tokens, which Shared and serve.oauth imply. Servers
+	// with oauth.per: client are then reached with the login of the calling client, otherwise with
+	// the person's.
 	ClientLogins bool
-	// Host is the source of the functions that the program which drives toolreg provides; its
-	// tools are registered first. May be nil.
+	// Host is the source of functions that the program driving toolreg provides. Its tools are
+	// registered first. It may be nil.
 	Host registry.Source
-	// Noticed has the diagnostics of reading the settings, which come first in
-	// what [Tools.Diagnostics] returns.
+	// Noticed are the diagnostics of reading the settings. [Tools.Diagnostics] returns them first.
 	Noticed []registry.Diagnostic
-	// Last is a filter that runs after all others, instead of Locked; may be nil.
+	// Last is a filter that runs after all others, in place of Locked. It may be nil.
 	Last       registry.Filter
 	Listed     *Listed                                              // collects the tools that servers list; may be nil
 	LastShaped func(t *registry.Tool, name string) *registry.Hidden // likewise, for overrides
 }
 
-// Session is one run over one set of sources. Its parts and methods are safe for
-// concurrent use.
+// Session is one run over one set of sources. Its parts and methods are safe for concurrent use.
 type Session struct {
 	Settings    *settings.Settings // must not be changed
 	Expander    *values.Expander   // of the settings
@@ -140,8 +136,7 @@ type Session struct {
 	OfferOwners *owner.Offers
 	Records     *cache.Store // what sources answered in earlier runs
 
-	// Store is what processes that serve the same clients share; nil if there are none. See
-	// [Options.Shared].
+	// Store is what processes that serve the same clients share, or nil; see [Options.Shared].
 	Store *store.Store
 
 	programs *programs.Set
@@ -210,7 +205,7 @@ func New(ctx context.Context, set *settings.Settings, deps Deps, opts Options) (
 	}
 	switch {
 	case !opts.Shared:
-	case opts.Earlier != nil: // it stays the same when the settings change
+	case opts.Earlier != nil: // a change of the settings does not replace the store
 		shared = opts.Earlier.Store
 	case !tape.Replays(): // what a replay stores is not for others
 		if shared, err = sources.OpenStore(ctx, set.Serve, programs.Expander); err != nil {
@@ -275,8 +270,8 @@ func New(ctx context.Context, set *settings.Settings, deps Deps, opts Options) (
 		options.Names = names
 	}
 	options.Begins = reports.shows
-	// Entries of servers do not count when the recording is used, and a recorded failure says
-	// nothing about the source of today.
+	// A replay does not use the entries of servers, and a recorded failure says nothing about the
+	// source today.
 	switch {
 	case tape.Records():
 		deps.Record.Order(sources.All())
@@ -342,8 +337,8 @@ func findLock(set *settings.Settings, environ []string) (*lock.Set, error) {
 	return lock.Find(set.ProjectRoot, user, set.TrustsLock())
 }
 
-// HasClients reports whether clients have logins of their own to some servers, so that each is
-// offered something else.
+// HasClients reports whether some servers have a login for each client, so that clients are offered
+// different tools.
 func (s *Session) HasClients() bool { return s.finder.clients.newSources != nil }
 
 // ServersFor returns the servers and APIs that the caller of ctx can use, see
@@ -352,8 +347,8 @@ func (s *Session) ServersFor(ctx context.Context) *sources.Servers {
 	return s.finder.forCaller(ctx).sources.Servers
 }
 
-// Forget ends the sessions with servers that were made with logins of a client, and forgets what
-// they listed. A later request begins anew.
+// Forget ends the sessions with servers that use a client's logins, and forgets what they listed.
+// Later requests begin anew.
 func (s *Session) Forget(client string) {
 	all := &s.finder.clients
 	all.mu.Lock()
@@ -380,9 +375,9 @@ func (s *Session) Relist(ctx context.Context, sources ...registry.Source) error 
 	return err
 }
 
-// TakeOver makes this session the owner of the servers that it shares with Options.Earlier.
-// Until then they end with that session, and afterwards with this one. Calls that still wait in
-// that session are denied if this one denies them.
+// TakeOver makes this session the owner of the servers that it shares with Options.Earlier. Before,
+// they end with that session; afterwards, with this one. Calls that still wait in that session are
+// denied if this one denies them.
 func (s *Session) TakeOver() {
 	if s.earlier == nil {
 		return

@@ -25,14 +25,14 @@ import (
 // toolRuns wraps tools in the middleware that the settings configure.
 type toolRuns struct {
 	outputs
-	logins  *sources.Logins // results are cached for each
+	logins  *sources.Logins // part of the keys of cached results
 	uncut   bool            // see [Options.Uncut]
-	renew   bool            // whether cached results are not used
+	renew   bool            // do not use cached results
 	reports *reports
 }
 
-// TimeLimit returns the time limit of a tool: that of the flag, else that of its options. Zero means
-// that neither has one, and a negative value that there is no limit.
+// TimeLimit returns the time limit of a tool: the flag's, or else that of its options. Zero means
+// that neither is set, and a negative value that there is no limit.
 func (r *toolRuns) TimeLimit(t *registry.Tool) time.Duration {
 	set := r.programs.Settings
 	limit := set.OptionsOf(t).Timeout
@@ -105,7 +105,7 @@ func (r *toolRuns) cacheResults(t registry.Tool) registry.Tool {
 	}.Wrap(t)
 }
 
-// cacheKey returns the key of the hashes in the names of cached results.
+// cacheKey returns the key for the hashes in the names of cached results.
 func (r *toolRuns) cacheKey(ctx context.Context) ([]byte, error) {
 	d, err := r.programs.Folders.State()
 	if err != nil {
@@ -133,8 +133,8 @@ func (r *toolRuns) retryCalls(t registry.Tool) registry.Tool {
 	return middleware.Retry{Retries: *o.Retries, Delay: valueOf(o.RetryDelay)}.Wrap(t)
 }
 
-// projectResults reduces the results of a tool to what its override keeps. If
-// that fails, the call fails, and the original result is written to a file.
+// projectResults reduces the results of a tool to what its override selects. If that fails, the
+// call fails, and the original result is written to a file.
 func (r *toolRuns) projectResults(t registry.Tool) registry.Tool {
 	if t.Project == nil {
 		return t
@@ -156,7 +156,7 @@ func (r *toolRuns) projectResults(t registry.Tool) registry.Tool {
 	return t
 }
 
-// unprojected returns the result of a call whose result cannot be reduced.
+// unprojected returns the failure of a call whose result cannot be reduced.
 func (r *toolRuns) unprojected(ctx context.Context, t *registry.Tool,
 	whole registry.Result, failure error) registry.Result {
 	note := "the unchanged result cannot be saved"
@@ -179,8 +179,8 @@ func tokensOf(r registry.Result) int {
 	return provider.Format{}.Tokens(text) // for any model
 }
 
-// optionIgnored warns about an option that names a tool but does not apply to
-// it. For a glob that is not a mistake.
+// optionIgnored warns about an option that names a tool but does not apply to it. A glob may match
+// such tools without a warning.
 func (r *toolRuns) optionIgnored(t *registry.Tool, o settings.ToolOptions, key, why string) {
 	if !o.Named {
 		return
@@ -193,7 +193,7 @@ func (r *toolRuns) optionIgnored(t *registry.Tool, o settings.ToolOptions, key, 
 		Tool: t.Name, Message: fmt.Sprintf("the option %s of %q is ignored: %s", key, t.Name, why), Hint: hint})
 }
 
-// outputs are the files with whole results that were shortened.
+// outputs writes the whole of shortened results to files.
 type outputs struct {
 	programs *programs.Set
 	facts    programs.Facts
@@ -201,13 +201,13 @@ type outputs struct {
 
 func (o outputs) folder() (*state.Dir, error) { return o.programs.Folders.Cache(state.OutputName) }
 
-// cut returns what shortens results to a limit.
+// cut returns the middleware options that shorten results to a limit.
 func (o outputs) cut(limit int64) middleware.Output {
 	return middleware.Output{Limit: limit, Spill: o.programs.Settings.Limits.Spill, Dir: o.folder, Mark: o.mark}
 }
 
-// mark identifies the session in the names of files with whole results: the workspace, its
-// session and the client.
+// mark identifies the session in the names of those files: the workspace, the session key and the
+// client.
 func (o outputs) mark(ctx context.Context) string {
 	sum := sha256.Sum256([]byte(strings.Join([]string{o.programs.Settings.Workspace,
 		o.facts.Text("sessionKey"), caller.Name(ctx)}, "\x00")))
@@ -223,8 +223,8 @@ func (o outputs) Folder() string {
 	return dir.Path
 }
 
-// May reports, for read_file, whether a call may read a file of that folder: it may read
-// the results of its own session.
+// May reports, for read_file, whether a call may read a file of that folder. It may read the
+// results of its own session.
 func (o outputs) May(ctx context.Context, path string) bool {
 	return strings.Contains(filepath.Base(path), "-"+o.mark(ctx)+"-")
 }

@@ -29,16 +29,14 @@ type Tools struct {
 	scripts *Scripts
 }
 
-// Find returns the tool with a name. It starts only sources that may have it: for the
-// name of a built-in tool neither plugins nor servers, for server__tool only that server,
-// for the name of any other local tool no server, and for every other name all servers.
-// If the source that the name refers to failed, Find returns its error and starts no
-// other.
+// Find returns the tool with a name. It starts only sources that may have it: for the name of a
+// built-in tool neither plugins nor servers, for server__tool only that server, for the name of any
+// other local tool no server, and for every other name all servers. If the source that the name
+// refers to failed, Find returns its error and starts no other.
 //
-// Errors: a *registry.NotFoundError, with registry.ErrSourceFailed if a failed
-// source may have the tool; the failure of the source; the cause of ctx. Except
-// for the last, errors come with the registry that was searched last, for the
-// diagnostics of loading it.
+// The error is a *registry.NotFoundError, which matches registry.ErrSourceFailed if a failed source
+// may have the tool; the failure of the source; or the cause of ctx. Except with the last,
+// Found.Registry is the registry that was searched last, which has the diagnostics of loading it.
 func (t *Tools) Find(ctx context.Context, name string, q Query) (Found, error) {
 	f, err := t.registered(ctx, name, q)
 	if missing, ok := errors.AsType[*registry.NotFoundError](err); ok &&
@@ -68,11 +66,10 @@ func (t *Tools) Loaded() *registry.Registry {
 	return t.registries[stepAll]
 }
 
-// FindAll finds the tools with several names in one registry, in the order of
-// the registry and in the versions that were named. A name may be a glob, which
-// must match a tool. It loads the whole registry if one of them is a glob or a
-// server's tool, because its name depends on all servers.
-// Errors are those of [Tools.Find], with the registry that was searched.
+// FindAll finds several tools in one registry, in its order and in the named versions. A name may
+// be a glob, which must match a tool. If one of the names is a glob or may be a server's tool, the
+// whole registry is loaded, because names of servers' tools depend on all servers. Errors are those
+// of [Tools.Find], with the registry that was searched.
 func (t *Tools) FindAll(ctx context.Context, names ...string) (*registry.Registry, []*registry.Tool, error) {
 	if slices.ContainsFunc(names, text.IsGlob) {
 		return t.matchAll(ctx, names)
@@ -219,8 +216,8 @@ func (t *Tools) Diagnostics(reg *registry.Registry) []registry.Diagnostic {
 	return t.reports.with(reg.Diagnostics())
 }
 
-// NameOwner returns the server in the settings to which a plain name of servers' tools
-// belongs; "" if it belongs to none.
+// NameOwner returns the server in the settings that a plain name of a server's tool belongs to; ""
+// if it belongs to none.
 func (t *Tools) NameOwner(name string) string {
 	owner := t.names.Owner(name).Server
 	if slices.Contains(t.set.ServerNamesKnown(), owner) {
@@ -229,12 +226,12 @@ func (t *Tools) NameOwner(name string) string {
 	return ""
 }
 
-// Unasked says why a source did not tell its tools, although it has not been removed from
-// the settings. The zero value is a source that told them, or is gone.
+// Unasked says why a source has listed no tools in this run, although the settings still have it.
+// The zero value means that it listed them or is gone.
 type Unasked struct {
 	Reason string
-	// Unknown is set if whether the source still exists is unknown in this run, or it failed.
-	// Otherwise it is switched off by a setting in effect.
+	// Unknown is set if the source failed, or if this run cannot know whether it still exists.
+	// Otherwise a setting has turned the source off.
 	Unknown bool
 }
 
@@ -273,12 +270,12 @@ func (t *Tools) Unasked(reg *registry.Registry, source string) Unasked {
 	return Unasked{}
 }
 
-// ReadsProject reports whether the settings of the project, if it has any, are in effect.
+// ReadsProject reports whether the settings of the project, if any, are in effect.
 func (t *Tools) ReadsProject() bool {
 	return !t.set.Globals.NoProject && (t.set.Project == nil || t.set.Project.Trusted)
 }
 
-// Task is a call that its server continues by itself, as it is kept in the state folder.
+// Task is a call that its server continues by itself, as stored in the state folder.
 type Task struct {
 	ID         string `json:"id"` // ours
 	Tool       string `json:"tool"`
@@ -295,13 +292,13 @@ const (
 	keptTasks = 30 * 24 * time.Hour
 )
 
-// NoTask returns the error about a task that is not known, which matches [registry.ErrNotFound].
+// NoTask returns the error for an unknown task. It matches [registry.ErrNotFound].
 func NoTask(format string, args ...any) error {
 	return &registry.Failure{Text: fmt.Sprintf(format, args...) + ": no such task", Help: "toolreg tasks lists them",
 		Kind: registry.ErrNotFound}
 }
 
-// Tasks are the tasks that calls were left to (call --detach). It is safe for concurrent use.
+// Tasks are the calls that their servers continue (call --detach). It is safe for concurrent use.
 type Tasks struct {
 	finder   *finder
 	servers  *sources.Servers
@@ -310,8 +307,8 @@ type Tasks struct {
 	runs     *toolRuns
 }
 
-// Detach prepares a call to be left to its server, which must outlast the run. saved is called
-// with the task, if the server makes one. The error is an *settings.InputError.
+// Detach prepares a call that its server continues after the run. saved is called with the task, if
+// the server makes one. The error is a *settings.InputError.
 func (t *Tasks) Detach(ctx context.Context, tool *registry.Tool, call *registry.Call, saved func(Task)) error {
 	server, ok := t.servers.Of(tool.Qualified()).(*mcpclient.Source)
 	if !ok || !tool.IsMCP() {
@@ -356,7 +353,7 @@ func (t *Tasks) Detach(ctx context.Context, tool *registry.Tool, call *registry.
 
 func (t *Task) file() string { return taskPrefix + t.ID + taskSuffix }
 
-// tasksIn returns the tasks that are kept in a folder, and those whose time is over.
+// tasksIn returns the stored tasks in a folder, and separately those that have expired.
 func tasksIn(dir *state.Dir) (known, over []Task, err error) {
 	names, err := dir.Names(taskPrefix, taskSuffix)
 	for _, name := range names {
@@ -414,10 +411,10 @@ func (t *Tasks) Find(prefix string) (Task, *mcpclient.Source, error) {
 	return task, on[0], nil
 }
 
-// Await waits for the result of a task, which is checked, reduced, shortened and passed to the
-// hooks as that of a call, but the hooks do not get its params. If its tool is not known any more,
-// the result is as the server gave it. It returns the errors of [mcpclient.Source.AwaitTask], and
-// of hooks.
+// Await waits for the result of a task. The result is checked, reduced, shortened and passed to
+// hooks like that of a call, but hooks do not get the params. If the tool is no longer known, the
+// result is as the server sent it. It returns the errors of [mcpclient.Source.AwaitTask] and of
+// hooks.
 func (t *Tasks) Await(ctx context.Context, task Task, server *mcpclient.Source,
 	progress func(registry.Progress)) (*registry.Tool, registry.Result, error) {
 	tool := registry.Tool{Definition: registry.Definition{
@@ -439,7 +436,7 @@ func (t *Tasks) Await(ctx context.Context, task Task, server *mcpclient.Source,
 	return &tool, result, err
 }
 
-// Forget forgets a task.
+// Forget removes a task from the state folder.
 func (t *Tasks) Forget(ctx context.Context, task Task) error {
 	dir, err := t.programs.Folders.State()
 	if err != nil {

@@ -32,8 +32,7 @@ type KeptQuestion struct {
 	exec.Prompt
 }
 
-// NewKeptQuestion decodes a question. The error is that of a question which was not written by
-// this program.
+// NewKeptQuestion decodes a question. It fails if this program did not write the question.
 func NewKeptQuestion(k policy.KeptQuestion) (KeptQuestion, error) {
 	q := KeptQuestion{ID: k.ID, Client: k.Client, Project: k.Project,
 		Created: k.Created.Truncate(time.Second), Expires: k.Expires.Truncate(time.Second)}
@@ -43,10 +42,10 @@ func NewKeptQuestion(k policy.KeptQuestion) (KeptQuestion, error) {
 	return q, nil
 }
 
-// unattended keeps questions about calls that no person could be asked, and has their answers. It
-// implements [exec.Unattended].
+// unattended keeps questions that nobody could be asked, and returns their answers. It implements
+// [exec.Unattended].
 type unattended struct {
-	command   *approvalCommand // answers at once instead; may be nil
+	command   *approvalCommand // answers immediately; may be nil
 	policies  *policies
 	reports   *reports
 	describe  func(exec.Question) exec.Prompt // see [Deps.Describe]
@@ -75,7 +74,7 @@ func (u *unattended) Absent(ctx context.Context, q *exec.Question) (exec.Answer,
 	if u.command != nil {
 		return u.command.answer(ctx, q), nil, true
 	}
-	if len(q.Denied) > 0 || u.replayed { // what a replay keeps, no answer reaches
+	if len(q.Denied) > 0 || u.replayed { // no answer would reach a replayed call
 		return exec.Answer{}, nil, false
 	}
 	kept, ok := u.keep(ctx, q)
@@ -112,7 +111,7 @@ func (u *unattended) Stamp(ctx context.Context) string {
 	return fmt.Sprintf("%p %s", u.policies.newest(), u.questions.Stamp(ctx))
 }
 
-// AnswerHint says how to answer a kept question, or what to do if its answer was not taken.
+// AnswerHint says how to answer a kept question, or what to do if its answer was not used.
 func AnswerHint(k *policy.KeptQuestion) string {
 	if k.Choice != "" {
 		return "the same call again takes the answer to question " + k.ID + ", which was not possible now"
@@ -120,7 +119,7 @@ func AnswerHint(k *policy.KeptQuestion) string {
 	return "toolreg approvals answer " + k.ID + " yes allows it once"
 }
 
-// keep keeps a question. If it cannot, it warns, unless the call is over.
+// keep stores a question. If that fails, it warns, unless the call is over.
 func (u *unattended) keep(ctx context.Context, q *exec.Question) (policy.KeptQuestion, bool) {
 	kept, err := u.kept(ctx, *q)
 	if err == nil {
@@ -163,8 +162,8 @@ func (u *unattended) kept(ctx context.Context, q exec.Question) (policy.KeptQues
 	return kept, nil
 }
 
-// identify returns what identifies the call of a question, and what identifies the state
-// that it was asked in.
+// identify returns an id of the call that a question is about, and an id of the state in which it
+// was asked.
 func (u *unattended) identify(ctx context.Context, q *exec.Question) (call, state string, err error) {
 	pin, err := u.questions.Approvals.Pin(ctx, q.Tool)
 	if err != nil {
@@ -185,7 +184,7 @@ func (u *unattended) identify(ctx context.Context, q *exec.Question) (call, stat
 	return u.callID(ctx, q.Tool, q.Call, q.Copy), state, nil
 }
 
-// callID identifies a call; sent is what its question shows, copy the Copy of the question.
+// callID identifies a call. sent is what its question shows; copy is Copy of the question.
 func (u *unattended) callID(ctx context.Context, t *registry.Tool, sent registry.Call, copy int) string {
 	a := u.questions.Approvals
 	folder := a.Folder
@@ -203,7 +202,8 @@ type approvalCommand struct {
 	describe func(exec.Question) exec.Prompt // see [Deps.Describe]
 }
 
-// newApprovalCommand returns nil if there is no such program, or it may not be asked in this run.
+// newApprovalCommand returns nil if the setting is empty, or the program may not be asked in this
+// run.
 func newApprovalCommand(p *programs.Set, r *reports, describe func(exec.Question) exec.Prompt) *approvalCommand {
 	if !p.Settings.Approval.Command.IsSet() || p.Settings.Globals.NonInteractive || process.InsideTool(p.Environ) {
 		return nil
@@ -211,7 +211,7 @@ func newApprovalCommand(p *programs.Set, r *reports, describe func(exec.Question
 	return &approvalCommand{p, r, describe}
 }
 
-// answer asks the program. Anything but a valid answer is no.
+// answer asks the program. Anything but a valid answer counts as no.
 func (c *approvalCommand) answer(ctx context.Context, q *exec.Question) exec.Answer {
 	defer c.reports.screen.Watch()()
 	c.reports.screen.Line("approval.command", "asking about "+q.Tool.Name)
@@ -235,7 +235,7 @@ func (c *approvalCommand) ask(ctx context.Context, q *exec.Question) (a exec.Ans
 		return a, nil, err
 	}
 	dir := set.ProjectRoot
-	if command.Origin.Scope != settings.ScopeFile { // it is for every project, and may run what it finds in its folder
+	if command.Origin.Scope != settings.ScopeFile { // it serves every project, and may run what is in its folder
 		if dir, err = c.programs.Folders.Neutral(); err != nil {
 			return a, nil, err
 		}

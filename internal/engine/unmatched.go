@@ -81,7 +81,7 @@ func (f *finder) checkNames(reg *registry.Registry) {
 	}
 }
 
-// mentioned reports whether a name in the settings matches one of the known ones.
+// mentioned reports whether a name in the settings matches a known one.
 func mentioned(n merge.Mention, known []string) bool {
 	return slices.ContainsFunc(known, func(known string) bool {
 		switch n.Match {
@@ -95,8 +95,8 @@ func mentioned(n merge.Mention, known []string) bool {
 	})
 }
 
-// isOfAbsent reports whether a name refers to a server that is turned off or
-// failed, so that its tools are unknown.
+// isOfAbsent reports whether a name may be a tool of a server that is turned off or failed, so that
+// it cannot be checked.
 func (m *nameCheck) isOfAbsent(name string) bool {
 	server := m.sources.Of(name)
 	return server != nil && m.registry.Failure(server.Name()) != nil || m.sources.FindDisabled(name) != nil
@@ -225,10 +225,9 @@ func (m *nameCheck) toolsOf(server string) ([]string, bool) {
 	return nil, false
 }
 
-// resolveComposites quarantines composites with a step that names an unknown
-// tool, once all sources are loaded, and returns the registry without them. If
-// a failed source might have the tool, or a setting hides it, there is only a
-// diagnostic.
+// resolveComposites quarantines composites with a step that names an unknown tool, and returns the
+// registry without them. All sources must be loaded. If a failed source may have the tool, or a
+// setting hides it, there is only a diagnostic.
 func (f *finder) resolveComposites(ctx context.Context, reg *registry.Registry) *registry.Registry {
 	if f.sources.Composites == nil || f.preset != "" { // a preset omits tools
 		return reg

@@ -80,11 +80,11 @@ func (l *Server) record(ctx context.Context) (source cache.Source, keys map[cach
 	return source, keys, fileErr, nil
 }
 
-// Load implements [mcpclient.Memory]. An error comes with what is known besides the
+// Load implements [mcpclient.Memory]. If it returns an error, known has what is known besides the
 // listing.
 func (l *Server) Load(ctx context.Context) (known mcpclient.Known, err error) {
 	if !l.store.Records.Reads(cache.Listing) && !l.store.Records.Reads(cache.Seen) {
-		return known, nil // nor is anything else read that comes with a listing
+		return known, nil // without a listing, nothing that belongs to one is read either
 	}
 	source, keys, fileErr, err := l.record(ctx)
 	if err != nil {

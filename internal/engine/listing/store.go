@@ -1,7 +1,7 @@
-// Package listing keeps what sources answered, for later runs: the tools of programs, servers
-// and APIs, why they failed, and which protocol a server speaks. A [Store] makes the memory that a
-// source is given, which knows when an answer is still that of the source: its key is made of the
-// source's settings, its program and the files that these name. Nothing here starts a source.
+// Package listing caches what sources answered, for later runs: the tools of programs, servers and
+// APIs, why they failed, and which protocol a server speaks. A [Store] makes the memory that a
+// source is given. Its key is made of the source's settings, its program and the files that these
+// name, so that an answer is used only while it is still valid. Nothing here starts a source.
 package listing
 
 import (
@@ -28,9 +28,8 @@ import (
 // again from time to time because servers are upgraded.
 const protocolAge = 30 * 24 * time.Hour
 
-// kindOperations are the operations of a document, which are stored whatever the settings
-// say: they are used only for the document that they were made of, or if nothing may be
-// asked.
+// kindOperations are the operations of an API's document. They are stored whatever the settings
+// say, and used only for the document that they were made from, or if nothing may be queried.
 const kindOperations cache.Kind = "operations"
 
 // Options are what a store is made of. All but the last three fields are required.
@@ -66,8 +65,8 @@ func New(o Options) *Store {
 		Rules: rules(&o), Now: time.Now, Warn: o.Warn})}
 }
 
-// rules returns how long data of each kind is used. What was seen is stored by runs that
-// list, whatever the settings say, and used by those that start nothing.
+// rules returns how long data of each kind is used. Counts that were seen are stored by runs that
+// list, whatever the settings say, and used by runs that start nothing.
 func rules(o *Options) map[cache.Kind]cache.Rule {
 	set, mode := o.Settings, o.Mode
 	listing := cache.Rule{TTL: set.DiscoveryTTL, Mode: mode}
@@ -250,8 +249,8 @@ type API struct {
 // OfAPI returns the cached record of an API.
 func (l *Store) OfAPI(api settings.API) *API { return &API{store: l, api: api} }
 
-// source returns the source of the record, whose key has all that the operations depend on
-// besides the document: the settings, and the credentials with which it is got.
+// source returns the source of the record. Its key has everything besides the document that the
+// operations depend on: the settings, and the credentials for fetching the document.
 func (l *API) source(ctx context.Context) (cache.Source, error) {
 	key, err := l.key.get(func() (string, error) {
 		a, err := l.store.still.API(ctx, l.api)

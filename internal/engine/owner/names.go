@@ -1,8 +1,8 @@
-// Package owner decides which server a name belongs to, so that the tool, prompt or resource of another
-// server never takes it: [Names] does so for tools, and [Offers] for prompts and resources. A name belongs
-// to the server that had it first, as long as its entry is in the settings; the state folder remembers that
-// for each project. For tools the lock file comes before it. Package engine passes Names to the registry,
-// and Offers to package serve.
+// Package owner decides which server a name belongs to, so that no other server's tool, prompt or
+// resource ever takes it. [Names] does so for tools, [Offers] for prompts and resources. A name
+// belongs to the server that had it first, as long as that server's entry is in the settings; the
+// state folder remembers the names of each project. For tools, the lock file takes precedence.
+// Package engine passes Names to the registry, and Offers to package serve.
 package owner
 
 import (
@@ -36,7 +36,7 @@ type Options struct {
 	Store    bool                      // the names that are given out are remembered for later runs
 }
 
-// unknown warns that it is not known which server names belong to.
+// unknown warns that the owners of names are unknown.
 func (o *Options) unknown(message, hint string) {
 	o.Warn(registry.Warning("names_unknown", "", message, hint))
 }
@@ -50,7 +50,7 @@ func Open(set *settings.Settings, folders *state.Folders) (*state.Names, error) 
 	return folders.Names(trust.Real(set.ProjectRoot))
 }
 
-// holders are the servers that have had each name, the first one first.
+// holders are the servers that have had each name, earliest first.
 type holders struct {
 	set    *settings.Settings
 	record *state.Names // nil if nothing can be remembered
@@ -104,23 +104,23 @@ func (h *holders) fileOf(server string) string {
 	return ""
 }
 
-// Names decides which server a tool's name belongs to: "server__…" to that server, and a plain name to the
-// server that the lock file names, else to the one that had it first, as long as its entry is in the
-// settings. It implements [registry.Names].
+// Names decides which server a tool's name belongs to. "server__…" belongs to that server. A plain
+// name belongs to the server that the lock file names, or else to the one that had it first, as
+// long as its entry is in the settings. It implements [registry.Names].
 type Names struct {
 	opts Options
 
 	mu     sync.Mutex
 	loaded bool
 	holders
-	blind    bool              // it is not known to whom plain names belong
+	blind    bool              // the owners of plain names are unknown
 	locked   map[string]string // by lock files
 	own      map[string]string // by lock files that the person trusts
 	hasLock  bool              // the person trusts one of them
 	prefixes []prefix          // longest first
 }
 
-// NewNames returns the names of tools in a project. It reads nothing before it is asked.
+// NewNames returns the names of tools in a project. It reads nothing until it is asked.
 func NewNames(o Options) *Names { return &Names{opts: o} }
 
 // prefix is the beginning of the names that are kept for a server.
@@ -175,8 +175,8 @@ func (n *Names) Owner(name string) registry.Owner {
 	return n.owner(name)
 }
 
-// keptFor returns the server whose qualified names a name may be one of; "" if there is none. The
-// caller holds mu.
+// keptFor returns the server that a qualified name may belong to; "" if there is none. The caller
+// holds mu.
 func (n *Names) keptFor(name string) string {
 	n.load()
 	for _, p := range n.prefixes {
@@ -241,8 +241,9 @@ func (n *Names) Kept() []registry.KeptName {
 	return out
 }
 
-// absent returns why a server has no tools in this run, and the origin of the setting that
-// is the reason; "" if it should have some. file had its entry; "" if the lock file names it.
+// absent returns why a server has no tools in this run, and the origin of the setting that causes
+// this. why is "" if it should have some. file is where its entry was; "" if only the lock file
+// names it.
 func (n *Names) absent(server, file string) (why, setting string) {
 	if entry := n.set.Entry(server); entry != nil {
 		return entry.Off()

@@ -11,8 +11,8 @@ import (
 	"github.com/toolreg/toolreg/internal/trust"
 )
 
-// Offer is the name of something that a server offers besides tools: of a prompt, a resource or a
-// template. One of the last three fields is set.
+// Offer names a prompt, a resource or a resource template of a server. Exactly one of the last
+// three fields is set.
 type Offer struct {
 	Server   string
 	Prompt   string
@@ -31,7 +31,6 @@ func (n Offer) key() string {
 	return "resource " + n.URI
 }
 
-// offerName is the inverse of key.
 func offerName(server, key string) Offer {
 	kind, name, _ := strings.Cut(key, " ")
 	switch kind {
@@ -44,15 +43,16 @@ func offerName(server, key string) Offer {
 }
 
 const (
-	// maxOffers is how many names are remembered of one server, and maxOffer how long one
-	// may be. Others belong to the first server, in the order of the settings, that has them.
+	// maxOffers is how many names of one server are remembered, and maxOffer how long one may be. A
+	// name beyond these limits belongs to the first server that has it, in the order of the
+	// settings.
 	maxOffers = 1000
 	maxOffer  = 2 << 10
 )
 
-// Offers decides which server a prompt's name, a resource's URI or a template belongs to: to the
-// one that had it first, as long as its entry is in the settings. Of several names that fit one URI the
-// oldest counts. A prompt "server__…" belongs to that server. It is safe for concurrent use.
+// Offers decides which server a prompt's name, a resource's URI or a resource template belongs to:
+// the one that had it first, as long as its entry is in the settings. If several names match one
+// URI, the oldest wins. A prompt "server__…" belongs to that server. It is safe for concurrent use.
 type Offers struct {
 	opts  Options
 	tools *Names
@@ -62,8 +62,8 @@ type Offers struct {
 	holders
 }
 
-// NewOffers returns the names of prompts and resources in the project of the tools' names. It reads nothing
-// before it is asked.
+// NewOffers returns the names of prompts and resources in the project of tools. It reads nothing
+// until it is asked.
 func NewOffers(tools *Names) *Offers { return &Offers{opts: tools.opts, tools: tools} }
 
 // load reads the record. The caller holds mu.
@@ -78,8 +78,8 @@ func (o *Offers) load() {
 	}
 }
 
-// Owner returns the server to which a name belongs, and since when compared with other names; "" if
-// it belongs to none.
+// Owner returns the server to which a name belongs, or "" if it belongs to none. A lower since
+// means that the server has had the name for longer.
 func (o *Offers) Owner(name Offer) (server string, since int) {
 	o.tools.mu.Lock()
 	server = o.tools.keptFor(name.Prompt)
@@ -110,8 +110,8 @@ func (o *Offers) Of(server string) []Offer {
 	return out
 }
 
-// Keep remembers the names that servers have, in the order of the settings. Those that belong to
-// another server stay with it.
+// Keep remembers the names that servers have now, in the order of the settings. A name that belongs
+// to another server stays with it.
 func (o *Offers) Keep(ctx context.Context, given []Offer) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

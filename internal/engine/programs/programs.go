@@ -1,6 +1,6 @@
-// Package programs has what the programs that settings name are run with: expanded values,
-// environments, the sandbox, hooks, and the context that they are told. It knows no sources and
-// runs nothing by itself but the commands that settings refer to for a value.
+// Package programs prepares what the programs that settings name run with: expanded values,
+// environments, the sandbox, hooks, and the context that they are told. It knows no sources, and
+// runs nothing itself but the commands that settings refer to for a value.
 package programs
 
 import (
@@ -27,8 +27,7 @@ import (
 	"github.com/toolreg/toolreg/internal/state"
 )
 
-// Set has what the programs that settings name are run with: expanded values, environments
-// and the sandbox.
+// Set has what programs of the settings run with: expanded values, environments and the sandbox.
 type Set struct {
 	Settings *settings.Settings // must not be changed
 	Dir      string             // the working directory
@@ -48,9 +47,8 @@ type Set struct {
 	Shell func() string
 }
 
-// New expands the environments of programs. References to commands run these, unless
-// still is set. seen is told of each value that a reference has. The caller must call
-// Confiner.Close.
+// New expands the environments of programs. References to commands run these, unless still is set.
+// seen is called with the value of each reference. The caller must call Confiner.Close.
 func New(ctx context.Context, given Set, still bool, seen func(value string)) *Set {
 	p := &given
 	p.Expander = values.NewExpander(p.Settings.ProjectRoot, p.Environ)
@@ -83,8 +81,8 @@ func New(ctx context.Context, given Set, still bool, seen func(value string)) *S
 	return p
 }
 
-// ToolEnv returns the environment of commands, or that of the process as long as the
-// former is unknown.
+// ToolEnv returns the environment of commands that tools run, or that of the process until it is
+// known.
 func (p *Set) ToolEnv() []string {
 	if p.Env == nil {
 		return p.Expander.Environ
@@ -92,8 +90,8 @@ func (p *Set) ToolEnv() []string {
 	return p.Env
 }
 
-// EnvFor returns the environment of a program that a setting names. That of tools has the variables
-// of a project, too.
+// EnvFor returns the environment of a program that a setting names. If that setting is a project's,
+// it includes the variables that the project adds.
 func (p *Set) EnvFor(c settings.Command) []string {
 	if c.Origin.Scope == settings.ScopeProject {
 		return p.Env
@@ -109,9 +107,9 @@ func (p *Set) Workspace() string {
 	return p.Settings.Workspace
 }
 
-// Bytecode returns a variable with which Python keeps compiled modules in a folder of toolreg.
-// Those in a project are not covered by trust, because they change from run to run, but an
-// archive can give a module that does something else the times that Python expects. It also
+// Bytecode returns a variable that makes Python keep compiled modules in a folder of toolreg. Trust
+// does not cover compiled modules of a project, because they change from run to run; an archive
+// could contain one that does something else and has the timestamps that Python expects. It also
 // keeps Python from writing to the folders of plugins, which would revoke trust.
 func (p *Set) Bytecode() string {
 	folder := os.DevNull
@@ -167,8 +165,8 @@ func (p *Set) ProtectedPaths() []string {
 	return out
 }
 
-// guardedPaths returns what sandboxed programs do not change: the protected paths, the scripts in the
-// workspace that run outside the sandbox without a question, and folders of plugins.
+// guardedPaths returns what sandboxed programs must not change: the protected paths, scripts in the
+// workspace that run outside the sandbox without a question, and the folders of plugins.
 func (p *Set) guardedPaths() []string {
 	scripts, plugins, err := p.Settings.Scripts(p.Environ)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package quota counts the calls of clients, and knows whether one more is within the limits of the
-// settings (serve.limits). What was counted outlives a change of the settings.
+// Package quota counts the calls of clients and enforces the limits of the settings (serve.limits).
+// Counts survive a change of the settings.
 package quota
 
 import (
@@ -20,15 +20,14 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// Limits are the limits for the calls of clients, and what counts the calls. They are safe for
-// concurrent use.
+// Limits enforces the limits for the calls of clients. It is safe for concurrent use.
 type Limits struct {
 	limits  []settings.CallLimit
 	counter counter
 }
 
-// New returns limits whose calls are counted by shared, or in this process if it is nil. If earlier is
-// not nil, the calls go on to be counted where it counts them.
+// New returns limits whose calls are counted by shared, or in this process if shared is nil. If
+// earlier is not nil, the new limits continue its counts.
 func New(limits []settings.CallLimit, shared *store.Store, earlier *Limits) *Limits {
 	switch {
 	case earlier != nil:
@@ -80,9 +79,9 @@ func (l *Limits) Count(ctx context.Context, t *registry.Tool) error {
 	}
 }
 
-// spansOf returns what is counted for a client under limits, and the limit of each span. A span is not
-// another one when the number of calls or the time of its limit is changed; if two scopes of the
-// settings have the same limit, the lower number counts.
+// spansOf returns the spans in which a call of the client counts, and the limit of each. A changed
+// number or time does not start a new span. If two scopes of the settings have the same limit, the
+// lower number applies.
 func spansOf(client string, limits []settings.CallLimit) (spans []store.Span, of []settings.CallLimit) {
 	for _, l := range limits {
 		span := store.Span{ID: strings.Join([]string{client, l.Client, l.Group, l.Tool, strconv.Itoa(l.Rank)}, "\x00"),

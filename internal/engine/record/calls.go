@@ -1,7 +1,6 @@
-// Package record has what is kept of a session: the log of its calls ([Calls]), a recording that it
-// makes or is made from ([Tape]), and the secrets that are masked in both and in everything that is
-// logged ([Mask]). It decides and changes nothing: a call whose log cannot be written is made all
-// the same.
+// Package record records a session: the log of its calls ([Calls]), a recording that it makes or
+// replays ([Tape]), and the masking of secrets in both and in everything that is logged ([Mask]).
+// It decides and changes nothing: a call is made even if it cannot be logged.
 package record
 
 import (
@@ -41,7 +40,8 @@ type Options struct {
 	Log      *slog.Logger
 	// Outcome returns the error code and exit code of an error.
 	Outcome func(context.Context, error) (code string, exit int)
-	// Began is told of each call as it begins, and returns what is told of its end.
+	// Began is called with each call as it begins. The function that it returns is called at the
+	// end.
 	Began func(audit.Entry) (ended func(*audit.Entry))
 }
 
@@ -122,8 +122,8 @@ func (a *Calls) addEntry(ctx context.Context, e audit.Entry) {
 
 type liveKey struct{}
 
-// Begin returns the context of a call that begins, in which others may be made. ended must be called
-// at its end.
+// Begin returns the context of a call that begins; other calls may be made in it. ended must be
+// called at its end.
 func (a *Calls) Begin(ctx context.Context, t *registry.Tool) (_ context.Context, ended func()) {
 	ctx = context.WithValue(ctx, scriptKey{}, &scriptInfo{parent: scriptOf(ctx)})
 	if a.opts.Began == nil {
@@ -199,12 +199,12 @@ func (a *Calls) Refused(ctx context.Context, t *registry.Tool, err error) error 
 	return err
 }
 
-// maxExported is how much of the params and of the result of a call is exported, in bytes, so
-// that those that wait to be exported fit in 16 MiB.
+// maxExported is how many bytes of the params and of the result of a call are exported, so that all
+// that wait to be exported fit in 16 MiB.
 const maxExported = 4 << 10
 
-// describe gives the span of a call what the log has of it, without texts that a tool or a
-// caller has written. A name that is exported is that of the log.
+// describe adds the fields of a log entry to the span of a call, except texts that a tool or a
+// caller has written.
 func describe(span *tracing.Span, e *audit.Entry) {
 	if span == nil {
 		return
@@ -428,7 +428,7 @@ const maxLogged = 64 << 10
 
 type scriptKey struct{}
 
-// scriptInfo is what the audit log says about a call and scripts. Each call has its own.
+// scriptInfo relates a call to scripts in the audit log. Each call has its own.
 type scriptInfo struct {
 	id     string
 	sha256 string      // of the script that the call runs; "" if it runs none

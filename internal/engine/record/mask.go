@@ -16,8 +16,8 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// Mask masks secrets in what is logged, recorded and exported. What is a secret, the table of
-// settings says. It is safe for concurrent use.
+// Mask masks secrets in what is logged, recorded and exported. The table of settings says which
+// settings are secrets. It is safe for concurrent use.
 type Mask struct {
 	set     *settings.Settings
 	environ []string // of the process, "K=V"
@@ -92,8 +92,8 @@ func (m *Mask) replacer() *strings.Replacer {
 	return m.known
 }
 
-// withSeen returns secrets of the settings and those that references have named, without folders that
-// nearly every message has: the name of PWD says that it is a password.
+// withSeen returns the secrets of the settings and the values of references, without folders that
+// appear in nearly every message: PWD, by its name, looks like a password.
 func (m *Mask) withSeen(secrets func(expand.Lookup) []string) []string {
 	environ := expand.NewEnviron(m.environ)
 	folders := []string{environ.Home(), environ.Get("PWD"), environ.Get("OLDPWD"), m.set.ProjectRoot, m.set.Workspace}
@@ -101,8 +101,8 @@ func (m *Mask) withSeen(secrets func(expand.Lookup) []string) []string {
 		func(value string) bool { return slices.Contains(folders, value) })
 }
 
-// Secrets returns the secrets of one entry of a setting, such as openapi, and all that references have
-// named.
+// Secrets returns the secrets of one entry of a setting, such as openapi, and the values of all
+// references.
 func (m *Mask) Secrets(setting, entry string) []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -111,7 +111,7 @@ func (m *Mask) Secrets(setting, entry string) []string {
 	})
 }
 
-// Add adds a secret that a reference has named.
+// Add adds the value of a reference.
 func (m *Mask) Add(value string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -16,7 +16,7 @@ import (
 	"github.com/toolreg/toolreg/internal/secret"
 )
 
-// Errors returns how errors are written to recordings.
+// Errors returns the encoding of errors in recordings.
 func Errors() recording.Errors {
 	return recording.Errors{Encode: encodeFailure, Decode: decodeFailure}
 }
@@ -46,8 +46,8 @@ func failureKinds() []failureKind {
 	}
 }
 
-// encodeFailure returns what a recording has of an error and of the result that came with
-// it; nil if there is no error. What ended the context counts, whatever the source made of
+// encodeFailure returns an error and the result that came with it as a recording has them; nil if
+// there is no error. If the context has ended, its cause is recorded, whatever the source made of
 // it.
 func encodeFailure(ctx context.Context, r registry.Result, err error) (registry.Result, *recording.Failure) {
 	cause := context.Cause(ctx)
@@ -96,22 +96,22 @@ func decodeFailure(f *recording.Failure) error {
 	return e
 }
 
-// isRecorded reports whether recordings have a source: built-in tools run anew, and so do
-// the steps of composites.
+// isRecorded reports whether the answers of a source are recorded. Built-in tools and steps of
+// composites are not: a replay runs them again.
 func isRecorded(source string) bool {
 	return source != registry.SourceBuiltin && source != registry.SourceComposite
 }
 
-// Tape is the recording of a session, one that is made or one that is used. A nil Tape records
-// nothing and answers nothing. It implements [exec.Answers].
+// Tape is a recording that a session makes or replays. A nil Tape records nothing and answers
+// nothing. It implements [exec.Answers].
 type Tape struct {
 	options  recording.Options
 	recorder *recording.Recorder  // nil when a recording is used
 	recorded *recording.Recording // nil when one is made
 }
 
-// NewTape returns the tape of a session, which has nothing that is known to be secret. It returns nil
-// without a recorder and a recording.
+// NewTape returns the tape of a session, without anything known to be secret. It returns nil if
+// neither a recorder nor a recording is given.
 func NewTape(m *Mask, recorder *recording.Recorder, recorded *recording.Recording) *Tape {
 	if recorder == nil && recorded == nil {
 		return nil
@@ -124,13 +124,14 @@ func NewTape(m *Mask, recorder *recording.Recorder, recorded *recording.Recordin
 	}, recorder, recorded}
 }
 
-// Records reports whether a recording is made.
+// Records reports whether the session is recorded.
 func (a *Tape) Records() bool { return a != nil && a.recorder != nil }
 
-// Replays reports whether a recording is used.
+// Replays reports whether the session replays a recording.
 func (a *Tape) Replays() bool { return a != nil && a.recorded != nil }
 
-// Sources returns the sources of a recording that is used, which may have none; nil without one.
+// Sources returns the sources of the recording that is replayed, if any. It is not nil for an empty
+// recording.
 func (a *Tape) Sources() []registry.Source {
 	if !a.Replays() {
 		return nil
@@ -138,8 +139,8 @@ func (a *Tape) Sources() []registry.Source {
 	return append([]registry.Source{}, a.recorded.Sources(a.options)...)
 }
 
-// Found returns what records the tools that sources find, except those that a filter hides; see
-// [registry.Options.Found].
+// Found returns the function that records the tools that sources find, except those that a filter
+// hides; see [registry.Options.Found].
 func (a *Tape) Found(hide []registry.Filter) func(context.Context, string,
 	[]registry.Tool, []registry.Diagnostic, error) []registry.Tool {
 	o := a.options
@@ -155,8 +156,8 @@ func (a *Tape) Found(hide []registry.Filter) func(context.Context, string,
 	}
 }
 
-// Exchange returns what records the requests to a server about prompts and resources, or
-// answers them from a recording; nil without one.
+// Exchange returns the function that records requests to a server about prompts and resources, or
+// answers them from the recording. It returns nil if there is no recording.
 func (a *Tape) Exchange(server string) func(context.Context, string,
 	any, func() (json.RawMessage, error)) (json.RawMessage, error) {
 	if a == nil {

@@ -1,6 +1,5 @@
-// Package rules compiles what settings say about calls (excludeTools, policy.rules and allowedTools) to
-// the rules of package policy, and checks them against the example calls that they come with. It knows
-// no session.
+// Package rules compiles the settings about calls (excludeTools, policy.rules and allowedTools) to
+// the rules of package policy, and checks them against their example calls. It knows no session.
 package rules
 
 import (
@@ -64,8 +63,8 @@ func Compile(set *settings.Settings, lookup expand.Lookup, evaluator []string) (
 	return compiled, document.NewError(problems)
 }
 
-// coreCommands returns the commands to which a list of the only tools limits the shell tool; none if it
-// also has the tool without a command.
+// coreCommands returns the commands to which a list of allowed tools limits the shell tool. It
+// returns none if the list also has the shell tool without a command.
 func coreCommands(setting string, list settings.List, names func(string) string,
 	problems *[]document.Problem) (out []policy.Rule) {
 	for i, e := range list.Sourced() {
@@ -100,7 +99,8 @@ func entryRules(out []policy.Rule, list settings.List,
 	return out
 }
 
-// expandPath replaces ~ and variables in the path of a rule. What they contain is no glob.
+// expandPath replaces ~ and variables in the path of a rule. Glob characters in their values match
+// literally.
 func expandPath(glob string, lookup expand.Lookup) (string, error) {
 	quoted := func(name string) (string, bool) {
 		value, err := lookup.Value(name)

@@ -21,11 +21,11 @@ import (
 	"github.com/toolreg/toolreg/internal/trust"
 )
 
-// Connections reaches the servers of the settings: it has their options, logins and cached
-// records. It starts none. Its user must call Close.
+// Connections connects to the servers of the settings, with their options, logins and cached
+// records. It starts none by itself. Its user must call Close.
 type Connections struct {
 	opts    *Options
-	earlier *Connections   // of the session that this one is to replace; nil if there is none
+	earlier *Connections   // of the session to replace, or nil
 	files   *builtin.Files // for calls of APIs
 	links   *links
 	apis    []*openapi.Source // that were created
@@ -41,15 +41,14 @@ func newConnections(o *Options, earlier *Connections) *Connections {
 	return c
 }
 
-// TakeOver makes these the connections that own the servers which they share with the earlier ones.
-// released is called with each.
+// TakeOver makes c the owner of the servers that it shares with the connections of the earlier
+// session. It calls released with each.
 func (c *Connections) TakeOver(released func(registry.Source)) {
 	c.links.takeOver(released)
 	c.earlier = nil
 }
 
-// Drop ends the sessions of servers that were made with logins of a client. released is called with
-// each.
+// Drop ends the sessions with servers that use a client's logins. It calls released with each.
 func (c *Connections) Drop(s *Servers, client string, released func(registry.Source)) {
 	for _, server := range s.on {
 		if server.Settings().LoginPerClient() {
@@ -128,8 +127,8 @@ func (c *Connections) BeginLogin(ctx context.Context,
 	return address, pending, nil
 }
 
-// keep returns how a server is kept between runs; nil if it is not. lists says that the run does not
-// call the server, or guards it.
+// keep returns how a server is kept between runs; nil if it is not kept. lists says that this run
+// does not call the server, or guards it.
 func (c *Connections) keep(server settings.Server, lists bool) *mcpclient.Keep {
 	d := c.opts.Kept.KeepFor(server)
 	if d <= 0 {
@@ -182,7 +181,7 @@ func (c *Connections) api(api settings.API) *openapi.Source {
 	return source
 }
 
-// sameAPI reports whether two entries say the same, wherever they are.
+// sameAPI reports whether two entries are equal apart from their places.
 func sameAPI(a, b settings.API) bool {
 	for _, s := range []*settings.API{&a, &b} {
 		s.Origin.Line, s.Origin.Col, s.TrustOrigin = 0, 0, settings.Origin{}
@@ -192,8 +191,8 @@ func sameAPI(a, b settings.API) bool {
 	return reflect.DeepEqual(a, b)
 }
 
-// granted returns an error if a grant for the project does not cover a file of a document
-// with this content.
+// granted returns an error if trust in the project does not cover a document's file with this
+// content.
 func (c *Connections) granted(path, sum string) error {
 	path = trust.Real(path)
 	for _, f := range c.opts.Programs.Settings.Project.Covered {
@@ -208,7 +207,7 @@ func (c *Connections) granted(path, sum string) error {
 	return errors.New("trust in this project does not cover it; write the reference as $ref: NAME")
 }
 
-// EndKept ends the kept processes of a server, or the kept session with it, and returns how
+// EndKept ends the processes or the HTTP session that keep a server between runs, and returns how
 // many there were.
 func (c *Connections) EndKept(ctx context.Context, server *mcpclient.Source) (stopped int, err error) {
 	if server.Settings().Command != "" {
@@ -221,8 +220,8 @@ func (c *Connections) EndKept(ctx context.Context, server *mcpclient.Source) (st
 	return stopped, err
 }
 
-// StopKept ends the processes that keep a server of the settings, whatever its entry said
-// when they were started, and returns their number.
+// StopKept ends all processes that keep a server of the settings, also those started for an earlier
+// version of its entry, and returns their number.
 func (c *Connections) StopKept(ctx context.Context, server settings.Server) (stopped int, err error) {
 	return c.opts.Kept.stop(ctx, server)
 }
@@ -251,8 +250,8 @@ func (c *Connections) CachedOffers(ctx context.Context, server, kind string) []m
 	return cached.Offers[kind]
 }
 
-// Forget removes the record of a server or API from the cache, because another login may see
-// other tools, and the sessions with it that outlast a run, which belong to the old login.
+// Forget removes the record of a server or API from the cache, because another login may see other
+// tools. It also ends sessions that outlast a run: they belong to the old login.
 func (c *Connections) Forget(ctx context.Context, name string) {
 	var err error
 	if api := c.opts.Programs.Settings.API(name); api != nil {

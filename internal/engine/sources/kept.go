@@ -24,7 +24,7 @@ import (
 	"github.com/toolreg/toolreg/internal/state"
 )
 
-// KeptServers are the servers that outlast a run, see [settings.Settings.KeepOf].
+// KeptServers starts and ends servers that outlast a run; see [settings.Settings.KeepOf].
 type KeptServers struct {
 	Settings *settings.Settings
 	Folders  *state.Folders
@@ -33,7 +33,7 @@ type KeptServers struct {
 	Command  []string // runs [KeepServer]; without it no server is kept
 }
 
-// KeepFor returns for how long this run lets a server outlast it; 0 if it does not.
+// KeepFor returns for how long a server outlasts this run; zero means that it does not.
 func (k *KeptServers) KeepFor(server settings.Server) time.Duration {
 	if k.Settings.Globals.Fresh || k.Use == mcpclient.OwnServers || len(k.Command) == 0 {
 		return 0
@@ -41,7 +41,7 @@ func (k *KeptServers) KeepFor(server settings.Server) time.Duration {
 	return k.Settings.KeepOf(server)
 }
 
-// originOf returns the entry of a server for the name of its socket.
+// originOf returns what the name of a server's socket is made from.
 func (k *KeptServers) originOf(server settings.Server) keep.Origin {
 	file := server.Origin.Name
 	return keep.Origin{Root: k.Settings.ProjectRoot, File: file,
@@ -57,7 +57,7 @@ func (k *KeptServers) sockets(ctx context.Context) (*keep.Folder, error) {
 }
 
 // Kept returns the names of the servers that the settings keep between runs, and the folder of
-// their sockets and sessions. The error says why none of them, or none over stdio, can be kept.
+// their sockets and sessions. The error says why no server, or no server over stdio, can be kept.
 func Kept(ctx context.Context, folders *state.Folders,
 	set *settings.Settings) (names []string, folder string, err error) {
 	processes := false
@@ -81,8 +81,8 @@ func Kept(ctx context.Context, folders *state.Folders,
 	return names, dir.Path, err
 }
 
-// EndOutdated ends the servers that earlier runs in this project keep for entries that have
-// changed or gone since.
+// EndOutdated ends servers that earlier runs in this project kept for entries that have changed or
+// been removed since.
 func (k *KeptServers) EndOutdated(ctx context.Context, log *slog.Logger) {
 	if !slices.ContainsFunc(k.Folders.SocketFolders(), func(dir string) bool { return !keep.IsEmpty(dir) }) {
 		return
@@ -108,8 +108,8 @@ func KeepServer(ctx context.Context, in io.Reader, listening func(error) error) 
 	})
 }
 
-// stop ends the processes that keep a server of the settings, whatever its entry said
-// when they were started, and returns their number.
+// stop ends all processes that keep a server of the settings, also those started for an earlier
+// version of its entry, and returns their number.
 func (k *KeptServers) stop(ctx context.Context, server settings.Server) (stopped int, err error) {
 	dir, err := k.Folders.Sockets()
 	if err != nil || keep.IsEmpty(dir.Path) {
@@ -139,8 +139,8 @@ func KeepsSessions(folders *state.Folders) bool {
 	})
 }
 
-// StopAllKept ends all processes that keep servers of this user and forgets their sessions
-// with HTTP servers, and returns the number of both.
+// StopAllKept ends all processes that keep servers of this user, forgets their sessions with HTTP
+// servers, and returns the number of both.
 func StopAllKept(ctx context.Context, folders *state.Folders) (stopped int, err error) {
 	var failed []error
 	for _, dir := range folders.SocketFolders() {
@@ -171,9 +171,9 @@ func stopAll(ctx context.Context, dir string, names []string) (stopped int, err 
 	return stopped, errors.Join(failed...)
 }
 
-// link is the place of a server in the session that uses it. When the settings are read again
-// and those of the server are the same, the server goes on in the new session: it then asks,
-// logs and stores as that session says. It implements [mcpclient.Memory].
+// link is a server's place in the session that uses it. If a server's settings are unchanged when
+// settings are read again, the server continues in the new session, and asks, logs and stores
+// through it. It implements [mcpclient.Memory].
 type link struct {
 	source *mcpclient.Source
 	now    atomic.Pointer[mcpclient.Options] // of the session that owns the server
@@ -219,14 +219,14 @@ func (l *link) Protocol(ctx context.Context) string { return l.now.Load().Memory
 
 func (l *link) Save(ctx context.Context, known mcpclient.Known) { l.now.Load().Memory.Save(ctx, known) }
 
-// place is what a server is linked by: its name and, if it is reached with the login of a client,
-// the name of the client.
+// place identifies a link: the name of the server and, if it uses a client's login, the name of the
+// client.
 type place struct{ server, client string }
 
-// links are the servers of a session, and which of them an earlier session still owns.
+// links are the servers of a session. Some of them may still be owned by an earlier session.
 type links struct {
 	confiner *confine.Confiner
-	earlier  *links // of the session that this one is to replace; nil if there is none
+	earlier  *links // of the session to replace, or nil
 
 	mu     sync.Mutex
 	all    map[place]*link
@@ -240,8 +240,8 @@ func (a *links) remove(at place) {
 	delete(a.all, at)
 }
 
-// server returns the server of these options: that of the earlier session if it can go on, or a
-// new one. client is the client whose login is used; "" if it is the person's.
+// server returns a server with these options: the earlier session's if it can continue, or else a
+// new one. client is the client whose login is used; "" means the person's.
 func (a *links) server(o mcpclient.Options, client string) *mcpclient.Source {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -257,8 +257,8 @@ func (a *links) server(o mcpclient.Options, client string) *mcpclient.Source {
 	return a.all[at].source
 }
 
-// canContinue reports whether a server can go on with other options, because nothing that matters to
-// its process differs. One that failed does not: the change may have mended it.
+// canContinue reports whether a running server can get other options, because none that matter to
+// its process differ. A failed server cannot: the change may have fixed it.
 func canContinue(l *link, o *mcpclient.Options) bool {
 	before := l.now.Load()
 	return l.source.Info().State != mcpclient.StateFailed &&
@@ -291,8 +291,8 @@ func withoutPlaces(pairs []settings.Pair) []settings.Pair {
 	return out
 }
 
-// takeOver makes this session the owner of the servers that it shares with the earlier one.
-// released is called with each.
+// takeOver makes this session the owner of the servers that it shares with the earlier one. It
+// calls released with each.
 func (a *links) takeOver(released func(registry.Source)) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -42,7 +42,7 @@ func (l *Logins) Store() *oauth.Store {
 	return out
 }
 
-// clientStore returns the store of serve, which may not be in use otherwise.
+// clientStore returns the store of serve, which it opens if the session does not use it.
 func (l *Logins) clientStore(ctx context.Context) (*store.Store, error) {
 	if l.Shared != nil {
 		return l.Shared, nil
@@ -58,7 +58,7 @@ func (l *Logins) clientStore(ctx context.Context) (*store.Store, error) {
 	return l.opened, nil
 }
 
-// clientOf returns the client whose login calls of a server use; "" if it is the person's.
+// clientOf returns the client whose login is used for calls of a server; "" means the person's.
 func (l *Logins) clientOf(ctx context.Context, server settings.Server) string {
 	if l.PerClient && server.LoginPerClient() {
 		return caller.Token(ctx)
@@ -80,13 +80,13 @@ func (l *Logins) Client(server settings.Server) *oauth.Client {
 	return c
 }
 
-// canChange reports whether secrets of a setting oauth may change while a process runs.
+// canChange reports whether secrets of the setting oauth may change while the process runs.
 func canChange(o *settings.OAuth) bool {
 	return o != nil && slices.ContainsFunc([]string{o.ClientSecret, o.PrivateKey, o.Assertion, o.IDToken}, secret.CanChange)
 }
 
 // Remote returns a server of the settings that uses HTTP. The error is a
-// *NoServerError, an *settings.InputError or a *document.Error.
+// *NoServerError, a *settings.InputError or a *document.Error.
 func (l *Logins) Remote(name string) (settings.Server, error) {
 	switch server := l.Programs.Settings.Server(name); {
 	case server == nil:
@@ -116,9 +116,8 @@ func (l *Logins) apiClient(api settings.API) *oauth.Client {
 	return c
 }
 
-// To returns the login to the server or API with a name: that of a client of serve, or,
-// if client is "", that of the person. The error is a *NoServerError, an *settings.InputError or a
-// *document.Error.
+// To returns the login to a named server or API: that of a client of serve or, if client is "", the
+// person's. The error is a *NoServerError, a *settings.InputError or a *document.Error.
 func (l *Logins) To(ctx context.Context, name, client string) (*oauth.Client, error) {
 	entry := l.Programs.Settings.API(name)
 	if entry == nil {
@@ -145,8 +144,8 @@ func (l *Logins) To(ctx context.Context, name, client string) (*oauth.Client, er
 	return l.apiClient(api), err
 }
 
-// CheckClient returns an *settings.InputError if a client of serve has no login of its own to a server; ""
-// is the person, who can have one to any.
+// CheckClient returns a *settings.InputError if clients of serve have no logins of their own to a
+// server. The client "" is the person, who may have a login to any server.
 func CheckClient(server settings.Server, client string) error {
 	switch {
 	case client == "":
@@ -187,11 +186,12 @@ func (l *Logins) Finish(ctx context.Context, name, client string, pending []byte
 	return nil
 }
 
-// ErrPerClient is the error of [Logins.Credentials] for a server of which each client has its own process.
+// ErrPerClient is returned by [Logins.Credentials] for a server that runs in a process for each
+// client.
 var ErrPerClient = errors.New("each client has its own process of the server")
 
-// Credentials returns what calls of a tool authenticate with, for the cache of results:
-// the expanded settings of its server or program, secrets that it inherits, and the login.
+// Credentials returns what calls of a tool authenticate with, for the key of cached results: the
+// expanded settings of its server or program, secrets that it inherits, and the login.
 func (l *Logins) Credentials(ctx context.Context, t *registry.Tool) (string, error) {
 	set := l.Programs.Settings
 	if !t.OfServer() {
@@ -240,7 +240,7 @@ func (l *Logins) ofAPI(ctx context.Context, api settings.API) (string, error) {
 	return fmt.Sprintf("%#v", all), nil
 }
 
-// ofProgram returns what a tool that is run here authenticates with.
+// ofProgram returns what a tool that runs as a program here authenticates with.
 func (l *Logins) ofProgram(ctx context.Context, t *registry.Tool) (string, error) {
 	p := l.Programs
 	if t.Source == registry.SourceBuiltin {
@@ -299,15 +299,15 @@ func OpenStore(ctx context.Context, set settings.Serve, x *values.Expander) (*st
 	return s, nil
 }
 
-// sharedLogins keeps the logins of clients in a store, for a season after they were last renewed.
+// sharedLogins keeps the logins of clients in a store until 90 days after they were last renewed.
 // It implements oauth.Place.
 type sharedLogins struct{ store *store.Store }
 
 const (
 	loginsKind    = "logins"
 	loginLockKind = "login-lock"
-	// loginLockTime is how long a replica may take to renew a login. The others wait meanwhile,
-	// because a token for renewing it can be used once.
+	// loginLockTime is how long a replica may take to renew a login. Other replicas wait, because a
+	// refresh token can be used only once.
 	loginLockTime = 2 * time.Minute
 	loginLockPoll = 100 * time.Millisecond
 	// loginsTime is how long logins are kept after their last change.
@@ -335,7 +335,7 @@ func (l sharedLogins) Update(ctx context.Context, key string, change func([]byte
 			return context.Cause(ctx)
 		}
 	}
-	defer func() { _ = l.store.Delete(context.WithoutCancel(ctx), loginLockKind, key) }() // or it ends by itself
+	defer func() { _ = l.store.Delete(context.WithoutCancel(ctx), loginLockKind, key) }() // if this fails, it expires
 	now, err := l.store.Get(ctx, loginsKind, key)
 	if err != nil {
 		return err

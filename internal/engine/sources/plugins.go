@@ -125,7 +125,8 @@ func (f *pluginFinder) addPlugins(ctx context.Context, place string, at discover
 	}
 }
 
-// usable returns a plugin or, if it has got mistakes since the earlier session read it, what that one uses.
+// usable returns the plugin, or the version that the earlier session read if the plugin now has
+// mistakes.
 func (f *pluginFinder) usable(p *discover.Plugin) *discover.Plugin {
 	i := slices.IndexFunc(f.earlier, func(before Plugin) bool {
 		return before.Path == p.Path && before.Source != nil && len(before.Problems) == 0
@@ -170,8 +171,7 @@ func (f *pluginFinder) refuse(e settings.Entry, message, hint string) {
 // within reports whether a path is in a folder after resolving links.
 func within(dir, path string) bool { return trust.Within(trust.Real(path), trust.Real(dir)) }
 
-// checkGrant checks that the manifest that was read is the one that was granted, or that the
-// script was.
+// checkGrant checks that the manifest, or the script, is the one that trust was granted to.
 func (f *pluginFinder) checkGrant(p *discover.Plugin, project *settings.Project) {
 	if !project.Trusted || p.Sum == "" && len(p.Problems) > 0 {
 		return
@@ -187,8 +187,7 @@ func (f *pluginFinder) checkGrant(p *discover.Plugin, project *settings.Project)
 			Hint: "run the command again"})
 }
 
-// checkOwner rejects plugins in the user's folder that another user could have
-// put there.
+// checkOwner rejects plugins that another user could have put into the user's folder.
 func (f *pluginFinder) checkOwner(p *discover.Plugin, folder string) {
 	for _, path := range []string{folder, p.Dir, p.Path} {
 		if reason := trust.Foreign(trust.Real(path)); reason != "" {
@@ -224,8 +223,8 @@ func (f *pluginFinder) markUnusable() {
 	}
 }
 
-// ReservedPluginID returns the problem of a plugin whose id is the name of a built-in
-// tool, and whether it has that problem.
+// ReservedPluginID reports whether the id of a plugin is the name of a built-in tool, and returns
+// that problem.
 func ReservedPluginID(p *discover.Plugin) (document.Problem, bool) {
 	tool := builtin.Named(p.ID)
 	return document.Problem{File: p.Path,
@@ -242,8 +241,8 @@ func TakenPluginID(p *discover.Plugin, path string) document.Problem {
 		Hint:    "give one of them another id, or remove it"}
 }
 
-// protectedFiles returns the paths of plugins that no tool may change: their folders,
-// or only the script or manifest if the workspace is inside that folder.
+// protectedFiles returns the paths of plugins that no tool may change: their folders, or only the
+// script or manifest if the workspace is inside that folder.
 func protectedFiles(plugins []Plugin, workspace string) []string {
 	var out []string
 	for _, p := range plugins {

@@ -44,14 +44,14 @@ func (e *NoServerError) Hint() string { return "run toolreg servers to see all s
 // Is reports whether target is [registry.ErrNotFound].
 func (e *NoServerError) Is(target error) bool { return target == registry.ErrNotFound }
 
-// Servers are the MCP servers and the APIs of a run, in the order of the settings.
+// Servers are the MCP servers and APIs of a run, in settings order.
 type Servers struct {
 	on       []*mcpclient.Source // started only if needed
 	Off      []DisabledServer    // disabled or not allowed, never started
 	apis     []*openapi.Source
 	listings *listing.Store
-	// recorded are the servers of a recording that is replayed. Their tools are those of
-	// other sources.
+	// recorded are the servers of the recording that is replayed. Their tools come from other
+	// sources.
 	recorded []*mcpclient.Source
 }
 
@@ -87,10 +87,9 @@ func (s *Servers) APIs(patterns ...string) []*openapi.Source {
 // On returns the MCP servers that are not turned off.
 func (s *Servers) On() []*mcpclient.Source { return slices.Concat(s.on, s.recorded) }
 
-// Named returns the MCP servers whose names match one of the patterns, or all
-// servers without patterns; those that are turned off, APIs too, are returned separately.
-// A pattern that matches neither a server nor an API is a *NoServerError. It starts no
-// server.
+// Named returns the MCP servers whose names match one of the patterns, or all without patterns.
+// Servers and APIs that are turned off are returned separately. A pattern that matches neither a
+// server nor an API is a *NoServerError. It starts no server.
 func (s *Servers) Named(patterns ...string) (on []*mcpclient.Source, off []DisabledServer, err error) {
 	if len(patterns) == 0 {
 		return s.On(), s.Off, nil
@@ -159,8 +158,8 @@ func (s *Servers) Of(name string) registry.Source {
 	return found
 }
 
-// FindDisabled returns the server that is turned off to which a name of the form server__tool
-// refers, or nil. The longest server name wins, that of a server in use too.
+// FindDisabled returns the turned-off server to which a name of the form server__tool refers, or
+// nil. The longest server name wins, including names of servers in use.
 func (s *Servers) FindDisabled(name string) *DisabledServer {
 	var found *DisabledServer
 	longest := 0
@@ -197,13 +196,13 @@ func (s *Servers) Names() []string {
 	return out
 }
 
-// DisabledServer is a server that is not started, or an API that is not used: the settings turn
-// it off, or it is skipped.
+// DisabledServer is a server that is not started, or an API that is not used, because the settings
+// turn it off or it is skipped.
 type DisabledServer struct {
 	settings.Server
 	isAPI   bool
 	options mcpclient.Options // of a server
-	skipped string            // why, if the settings do not turn it off
+	skipped string            // why it is skipped; "" if the settings turn it off
 }
 
 // Source returns the name of its source.
@@ -220,7 +219,7 @@ func (o DisabledServer) Reason() string {
 	return why
 }
 
-// Off returns the same, and the place of that setting, or of the entry.
+// Off returns the same reason, and the place of the setting or of the entry.
 func (o DisabledServer) Off() (why, setting string) {
 	if o.skipped != "" {
 		return o.skipped, o.Origin.String()
@@ -228,7 +227,7 @@ func (o DisabledServer) Off() (why, setting string) {
 	return o.Server.Off()
 }
 
-// Hint returns the command that turns it on; "" for a skipped server.
+// Hint returns the command that turns the server on; "" for a skipped server.
 func (o DisabledServer) Hint() string {
 	if o.skipped != "" {
 		return ""
@@ -245,7 +244,7 @@ func (o DisabledServer) info() mcpclient.Info {
 	return info
 }
 
-// APITransport stands in [mcpclient.Info] for the transport of an API.
+// APITransport is the transport of APIs in [mcpclient.Info].
 const APITransport = "openapi"
 
 // APIInfos describes the APIs of a registry. Their tools are the registered ones.
@@ -276,8 +275,8 @@ func APIInfos(ctx context.Context, reg *registry.Registry, apis []*openapi.Sourc
 	return out
 }
 
-// shells are programs that run a line, and wrappers those that run a command among their
-// arguments, on this machine.
+// shells are programs that run a command line. wrappers are programs that run a command among their
+// arguments on this machine.
 const shells, wrappers = "sh bash dash ash zsh ksh fish cmd powershell pwsh",
 	"env nice ionice nohup setsid stdbuf time timeout sudo doas " +
 		"npx npm pnpx pnpm yarn bun bunx uvx uv pipx poetry go mise direnv"
@@ -327,8 +326,8 @@ func StartsToolreg(argv []string, dir string, environ []string) bool {
 	return false
 }
 
-// isToolreg reports whether a word is the name of toolreg, with a version or without, or
-// a path of this program.
+// isToolreg reports whether a word is the name of toolreg, with or without a version, or a path of
+// this program.
 func isToolreg(word, self string) bool {
 	if i := strings.LastIndexByte(word, '@'); i > 0 {
 		word = word[:i]
@@ -352,9 +351,9 @@ func sameFile(a, b string) bool {
 	return err == nil && one == other
 }
 
-// skipped returns why a server is not started, or "": it would be toolreg itself, or this
-// run is inside a server that a toolreg started, whose list would contain itself without
-// end. inside is [process.InsideServer].
+// skipped returns why a server is not started, or "": it would be toolreg itself, or this run is
+// inside a server that a toolreg started, whose list would contain itself without end. inside is
+// [process.InsideServer].
 func skipped(p *programs.Set, inside func() (server string, ok bool), server *settings.Server) string {
 	if name, ok := inside(); ok && name == "" {
 		return "skipped: this toolreg runs inside a server of another"

@@ -1,7 +1,7 @@
-// Package sources has what the settings declare: built-in tools, plugins, the discovery command,
-// composites, MCP servers and APIs, with the options, logins and connections that each needs. [New]
-// makes the sources of a run and starts none. It knows neither the registry that is made of them nor
-// the calls of their tools: what a server may ask comes with [Options].
+// Package sources makes the sources that the settings declare: built-in tools, plugins, the
+// discovery command, composites, MCP servers and APIs, with the options, logins and connections
+// that each needs. [New] starts none of them. The package knows neither the registry made of them
+// nor the calls of their tools. What a server may ask for is passed in [Options].
 package sources
 
 import (
@@ -44,9 +44,9 @@ func (s *Set) All() []registry.Source {
 	return slices.Concat(s.Local, s.InUse())
 }
 
-// WithoutPlugins returns the local sources except plugins if name is that of a
-// built-in tool: no plugin can take that name, so a call does not have to wait
-// for plugins. It returns nil for other names, and if there are no plugins.
+// WithoutPlugins returns the local sources without plugins if name is that of a built-in tool. No
+// plugin can take that name, so the call does not have to wait for plugins. It returns nil for
+// other names, and if there are no plugins.
 func (s *Set) WithoutPlugins(name string) []registry.Source {
 	if len(s.Plugins.Found) == 0 || builtin.Named(name) == "" {
 		return nil
@@ -88,7 +88,7 @@ func (s *Set) Hidden(reg *registry.Registry, name string) *registry.Hidden {
 	return nil
 }
 
-// narrow removes the sources that are neither the built-in tools nor the host's.
+// narrow removes all sources but the built-in tools and the host's.
 func (s *Set) narrow() {
 	s.Local = slices.DeleteFunc(s.Local, func(source registry.Source) bool {
 		return source.Name() != registry.SourceBuiltin && source.Name() != registry.SourceHost
@@ -96,8 +96,8 @@ func (s *Set) narrow() {
 	s.on, s.Off, s.apis, s.recorded = nil, nil, nil, nil
 }
 
-// withReplayed adds the sources of a recording to the local ones. That of the host takes the
-// place of today's, in front.
+// withReplayed adds the sources of a recording to the local ones. A recorded host takes the place
+// of today's, which is first.
 func withReplayed(local, replayed []registry.Source) []registry.Source {
 	for _, source := range replayed {
 		if source.Name() != registry.SourceHost {
@@ -110,8 +110,8 @@ func withReplayed(local, replayed []registry.Source) []registry.Source {
 	return local
 }
 
-// New creates the sources without starting any, and what reaches their servers. earlier are the
-// connections of the session that this one is to replace; nil if there is none.
+// New creates the sources, without starting any, and the connections to their servers. earlier are
+// the connections of the session to replace, or nil.
 func New(ctx context.Context, o Options, earlier *Connections) (*Set, *Connections) {
 	set, c := o.Programs.Settings, newConnections(&o, earlier)
 	out := &Set{Servers: &Servers{listings: o.Listings}, Plugins: newPlugins(ctx, &o),
@@ -192,9 +192,9 @@ func reportSkipped(opts *Options, o *DisabledServer) {
 // perClient is why a server with oauth.per: client is not part of a registry.
 const perClient = "reached only with the login of a client (oauth.per: client)"
 
-// ForClients returns the function that makes the sources of a client: those of all, and the servers
-// that are reached with its own logins, at their places in the settings. It returns nil if there
-// are no such servers.
+// ForClients returns a function that makes the sources of one client: the sources of all, and at
+// their places in the settings the servers that use the client's own logins. It returns nil if
+// there are no such servers.
 func (s *Set) ForClients(c *Connections) func(ctx context.Context, client string) *Set {
 	isOwn := func(off DisabledServer) bool { return off.skipped == perClient }
 	if !slices.ContainsFunc(s.Off, isOwn) {
@@ -215,7 +215,7 @@ func (s *Set) ForClients(c *Connections) func(ctx context.Context, client string
 			}
 		}
 		if i := slices.Index(s.Local, registry.Source(s.Composites)); i >= 0 {
-			// Whether all steps of one are known depends on the tools.
+			// Whether all steps of a composite are known depends on the client's tools.
 			out.Composites, out.Local = s.newComposites(ctx), slices.Clone(s.Local)
 			out.Local[i] = out.Composites
 		}
@@ -223,7 +223,7 @@ func (s *Set) ForClients(c *Connections) func(ctx context.Context, client string
 	}
 }
 
-// Options are what the sources of a run are made of, with the settings of Programs.
+// Options are what [New] needs, besides the settings of Programs.
 type Options struct {
 	Programs *programs.Set
 	Facts    programs.Facts
@@ -236,12 +236,12 @@ type Options struct {
 	// Secrets returns the secrets of an entry of the setting openapi that are known.
 	Secrets   func(api string) []string
 	Notice    func(registry.Diagnostic)
-	Earlier   []Plugin        // the plugins of the session that this one is to replace
-	Tools     builtin.Options // what the settings do not say about built-in tools
+	Earlier   []Plugin        // of the session to replace
+	Tools     builtin.Options // settings of built-in tools that come from elsewhere
 	Evaluator []string        // runs jq.Evaluate for expressions of plugins and projects
 	Host      registry.Source // functions of the program that drives this one; may be nil
-	// Replayed are the sources of a recording. If it is not nil, none are created but built-in tools and
-	// composites.
+	// Replayed are the sources of a recording. If it is not nil, the only others are built-in tools
+	// and composites.
 	Replayed  []registry.Source
 	OnlyLocal bool                  // neither plugins nor servers are used
 	Inside    func() (string, bool) // see [process.InsideServer]
@@ -265,8 +265,8 @@ func (o *Options) builtin() builtin.Options {
 	return out
 }
 
-// shellOutput is how much run_shell_command keeps of stdout and of stderr: half
-// of the limit each, so that its report is not cut again.
+// shellOutput is how much run_shell_command keeps of stdout and of stderr: half of the limit each,
+// so that its report is not shortened again.
 func shellOutput(set *settings.Settings) int64 {
 	shell := &registry.Tool{
 		Definition: registry.Definition{Name: "run_shell_command", Aliases: []string{"bash", "exec"}},
@@ -280,7 +280,7 @@ func shellOutput(set *settings.Settings) int64 {
 	return max(limit/2-labels, limit/4, 1)
 }
 
-// declaring returns what plugins and the discovery command are run with.
+// declaring returns the options for running plugins and the discovery command.
 func (o *Options) declaring(kind string) discover.Options {
 	p, limits := o.Programs, o.Programs.Settings.Limits
 	return discover.Options{
@@ -291,8 +291,8 @@ func (o *Options) declaring(kind string) discover.Options {
 	}
 }
 
-// command returns the options of the discovery and call commands. A
-// variable that is not set disables only this source, when it is used.
+// command returns the options of the discovery and call commands. An unset variable in them is an
+// error of this source only, when it is used.
 func (o *Options) command() discover.CommandOptions {
 	p := o.Programs
 	out := discover.CommandOptions{Options: o.declaring(confine.Discovery),
@@ -377,7 +377,7 @@ func proxyOf(environ []string) func(*url.URL) (*url.URL, error) {
 	return c.ProxyFunc()
 }
 
-// Endless is the time limit used if the setting is 0, which means no limit.
+// Endless is the time limit used for the setting 0, which means no limit.
 const Endless = 100_000 * time.Hour
 
 func orEndless(limit time.Duration) time.Duration { return cmp.Or(limit, Endless) }

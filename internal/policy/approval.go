@@ -40,8 +40,8 @@ type Approval struct {
 	// Folder identifies the root folder itself. An approval does not apply to
 	// another folder that has since taken the same path.
 	Folder string `json:"folder,omitempty"`
-	// Workspace is the real path of the workspace, if that is not the project root. An approval does
-	// not apply in another one, which a project or a variable can choose.
+	// Workspace is the real path of the workspace, or "" if that is the project root. The approval
+	// does not apply in another workspace, since a project or a variable can choose one.
 	Workspace string `json:"workspace,omitempty"`
 	// Client is the name of the client of `toolreg serve` that gave the answer;
 	// the approval applies to this client only. "" means the person at the command
@@ -73,8 +73,8 @@ func (x *Approval) Covers() string {
 // ApprovedTool is the state of a tool at the time of its approval.
 type ApprovedTool struct {
 	Fingerprint string `json:"fingerprint"`
-	// Behind is a keyed hash of everything that provides the tool, with the values that
-	// Fingerprint leaves out because they may be secret; "" for a built-in tool.
+	// Behind is a keyed hash of everything that provides the tool, including the values that
+	// Fingerprint leaves out because they may be secret. It is "" for a built-in tool.
 	Behind string          `json:"behind,omitempty"`
 	Parts  []registry.Part `json:"parts,omitempty"` // long values are replaced by their hash
 }
@@ -131,16 +131,16 @@ type Approvals struct {
 	// Workspace is the real path of the workspace, or "" if that is the project root. Approvals of
 	// other workspaces are ignored.
 	Workspace string
-	// Shared has the approvals of clients of serve. If it is nil, the file has them.
+	// Shared stores the approvals of clients of serve. If it is nil, they are in the file.
 	Shared SharedApprovals
 	// Siblings returns all tools of a source, so that an approval of a server or
 	// of all edits can record each of them. If nil, only the approved tool is
 	// recorded.
 	Siblings func(source string) []*registry.Tool
-	// Behind returns everything that provides a tool, including values that may be
-	// secret: command, environment, headers and URL. Only its keyed hash is stored. It
-	// returns nil for a tool of our own. If Behind is nil, there is nothing to add to
-	// the fingerprint. If it fails, the tool is not as it was approved.
+	// Behind returns everything that provides a tool: command, environment, headers and URL,
+	// including values that may be secret. Only its keyed hash is stored. It returns nil for a tool
+	// of toolreg itself. If it fails, the tool counts as changed. If Behind is nil, the fingerprint
+	// alone identifies a tool.
 	Behind func(context.Context, *registry.Tool) ([]byte, error)
 	// Warn is called if the file cannot be used, in which case nothing is
 	// approved. It may be nil.
@@ -163,7 +163,7 @@ var (
 	errNewer   = errors.New("it was written by a newer toolreg")
 )
 
-// parseFile decodes a file with a version; no data is an empty file. If it fails, file may
+// parseFile decodes a file that has a version. Empty data is an empty file. If it fails, file may
 // be incomplete.
 func parseFile(data []byte, file any) error {
 	if len(data) == 0 {
@@ -188,8 +188,8 @@ func parseFile(data []byte, file any) error {
 	return nil
 }
 
-// List returns the approvals of the project, or of all projects, oldest first. It
-// returns an error if the file, or what is shared, cannot be used.
+// List returns the approvals of the project, or of all projects, oldest first. It fails if the file
+// or the shared approvals cannot be read.
 func (a *Approvals) List(ctx context.Context, all bool) ([]Approval, error) {
 	out, err := a.stored(all)
 	if err != nil {
@@ -205,7 +205,7 @@ func (a *Approvals) List(ctx context.Context, all bool) ([]Approval, error) {
 	return out, nil
 }
 
-// stored returns the approvals of the project, or of all projects, in the file.
+// stored returns the approvals in the file, of the project or of all projects.
 func (a *Approvals) stored(all bool) ([]Approval, error) {
 	if a.Dir == nil {
 		return nil, nil
@@ -221,7 +221,7 @@ func (a *Approvals) stored(all bool) ([]Approval, error) {
 	return slices.DeleteFunc(f.Approvals, func(x Approval) bool { return !all && x.Project != a.Project }), nil
 }
 
-// remedy says what to do about a file that cannot be used.
+// remedy says what to do about a file that cannot be read.
 func remedy(err error) string {
 	if errors.Is(err, errNewer) {
 		return "use that version, or move the file away"
@@ -230,7 +230,7 @@ func remedy(err error) string {
 }
 
 // load returns the approvals that apply to the caller. If the file cannot be read, it warns and
-// returns none; the error is that of the shared ones.
+// returns none. An error means that the shared approvals cannot be read.
 func (a *Approvals) load(ctx context.Context) ([]Approval, error) {
 	client, shares := caller.Name(ctx), a.Shares(ctx)
 	var list []Approval
@@ -338,7 +338,7 @@ func (a *Approvals) remove(ctx context.Context, gone func(Approval) bool) error 
 	return err
 }
 
-// noFolder is the error of what cannot be stored without a state folder.
+// noFolder is the error for storing something without a state folder.
 func (a *Approvals) noFolder() error {
 	if a.Unavailable != nil {
 		return a.Unavailable
@@ -389,7 +389,7 @@ func (x *Approval) id() string {
 	return hex.EncodeToString(sum[:5])
 }
 
-// Shares reports whether the caller's approvals and questions are the shared ones.
+// Shares reports whether the approvals and questions of the caller are shared.
 func (a *Approvals) Shares(ctx context.Context) bool {
 	return a.Shared != nil && caller.Name(ctx) != ""
 }
@@ -406,7 +406,7 @@ func (a *Approvals) shared(ctx context.Context, all bool) ([]Approval, error) {
 	return a.sharedIn(data, all)
 }
 
-// sharedIn is shared for what was read.
+// sharedIn decodes the shared approvals for [Approvals.shared].
 func (a *Approvals) sharedIn(data []byte, all bool) ([]Approval, error) {
 	var f approvalFile
 	if err := parseFile(data, &f); err != nil {
@@ -415,7 +415,7 @@ func (a *Approvals) sharedIn(data []byte, all bool) ([]Approval, error) {
 	return slices.DeleteFunc(f.Approvals, func(x Approval) bool { return !all && x.Project != a.Project }), nil
 }
 
-// updateShared changes the shared approvals. What cannot be read is replaced.
+// updateShared changes the shared approvals. Data that cannot be decoded is replaced.
 func (a *Approvals) updateShared(ctx context.Context, change func([]Approval) []Approval) error {
 	err := a.Shared.Update(ctx, approvalsFile, func(old []byte) ([]byte, error) {
 		var f approvalFile

@@ -36,8 +36,8 @@ func (m *matter) lookUp() (out recalled) {
 	return out
 }
 
-// approval returns the approval of a kind whose value is covered. Approvals of a tool that has changed
-// since are ignored, and the changes are added to those that are known.
+// approval returns the approval of this kind that covers the value. It ignores approvals of a tool
+// that has changed since, and adds those changes to known.
 func (f *facts) approval(known []Change, kind ScopeKind, covers func(*Approval) bool) (*Approval, []Change) {
 	list := f.approvals().list
 	for i := range list {

@@ -47,15 +47,15 @@ func (a *Approvals) Pin(ctx context.Context, t *registry.Tool) (string, error) {
 	return t.Fingerprint() + " " + behind, err
 }
 
-// isApproved reports whether a tool is as it was approved. It is not if that cannot be
-// told.
+// isApproved reports whether a tool is unchanged since its approval. It returns false if that is
+// unknown.
 func (a *Approvals) isApproved(ctx context.Context, was ApprovedTool, t *registry.Tool) bool {
 	behind, err := a.behind(ctx, t)
 	return err == nil && was.Behind == behind && was.Fingerprint == t.Fingerprint()
 }
 
-// Changed returns the parts of a tool that differ from what was approved. It returns nil if
-// an approval covers the tool as it is, or none covers it.
+// Changed returns the parts of a tool that differ from what was approved. It returns nil if an
+// approval covers the current state, or if there is none for the tool.
 func (a *Approvals) Changed(ctx context.Context, t *registry.Tool) []string {
 	var parts []string
 	list, _ := a.load(ctx) // without them it is not approved
@@ -175,8 +175,8 @@ func (a *Approvals) Remember(ctx context.Context, t *registry.Tool, scope Scope)
 	return a.Add(ctx, list)
 }
 
-// New returns the approvals that say that a tool, as it is now, may run within a scope. They
-// are not stored.
+// New returns approvals for the tool, in its current state, to run within a scope. It does not
+// store them.
 func (a *Approvals) New(ctx context.Context, t *registry.Tool, scope Scope) ([]Approval, error) {
 	values := scope.Values
 	switch scope.Kind {

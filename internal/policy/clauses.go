@@ -15,17 +15,17 @@ const (
 	originApproval = "approval"
 )
 
-// clause is one matter that the policy is about. Verdicts have its name.
+// clause is one step of the policy. Verdicts have its name.
 type clause struct {
 	name string
-	// says returns the verdict of the clause, or false if it does not apply. It gets the verdict of
-	// the clauses before it, and changes nothing.
+	// says returns the verdict of the clause, or false if it does not apply. It receives the
+	// verdict of the clauses before it and has no side effects.
 	says    func(*matter, Verdict) (Verdict, bool)
 	loosens bool // its verdict may be less strict than the one before
 }
 
-// deciding are the clauses of which the first that applies decides on a call, or on one part of its
-// command line. The last always applies.
+// deciding are the clauses of which the first that applies decides about a call, or about one part
+// of its command line. The last always applies.
 func deciding() []clause {
 	return []clause{
 		{name: "too-large", says: tooLarge},
@@ -49,8 +49,8 @@ func ofPart() []clause {
 	}
 }
 
-// ofCall are the clauses that change the verdict on a call: first what a person has to see, then the
-// approval mode, then what holds in every mode.
+// ofCall are the clauses that change the verdict on a call: first those about what a person must
+// see, then the approval mode, then those that apply in every mode.
 func ofCall() []clause {
 	return []clause{
 		{name: "reads-files", says: readsFiles},
@@ -79,8 +79,8 @@ func (m *matter) decide(clauses []clause) Verdict {
 	return Verdict{}
 }
 
-// amend returns a verdict as clauses change it, in order. A denial is final, and only a clause that is
-// marked so can loosen a verdict.
+// amend applies clauses to a verdict in order. A denial is final. Only a clause with loosens set
+// can make a verdict less strict.
 func (m *matter) amend(v Verdict, clauses []clause) Verdict {
 	for _, c := range clauses {
 		if v.Decision == Deny {
@@ -115,8 +115,8 @@ func catastrophic(m *matter, _ Verdict) (Verdict, bool) {
 		Reason: "setting shell.catastrophic denies it: " + m.part.Catastrophic}, true
 }
 
-// runsBanned denies a part that runs a banned program. It denies a tool that has the name of the shell tool
-// if any program is banned: what it runs is not known.
+// runsBanned denies a part that runs a banned program. A tool that has taken the name of the shell
+// tool is denied if any program is banned, because it is unknown what the tool runs.
 func runsBanned(m *matter, _ Verdict) (Verdict, bool) {
 	b := m.banned
 	if m.bearsShell() && len(m.policy.Banned) > 0 {
@@ -135,8 +135,8 @@ func runsBanned(m *matter, _ Verdict) (Verdict, bool) {
 	return v, true
 }
 
-// outsideCore denies a part of a command line that coreTools or tools.only does not have, and a tool that
-// has the name of the shell tool if one of them limits that.
+// outsideCore denies a part of a command line that is not in coreTools or tools.only, and a tool
+// that has taken the name of the shell tool if either setting limits that tool's commands.
 func outsideCore(m *matter, _ Verdict) (Verdict, bool) {
 	limit := m.outside
 	if m.bearsShell() && len(m.policy.Core) > 0 {
@@ -157,13 +157,13 @@ func outsideCore(m *matter, _ Verdict) (Verdict, bool) {
 	return v, true
 }
 
-// bearsShell reports whether the whole call is one of another tool that has the name of the shell tool. What it
-// runs is not known.
+// bearsShell reports whether m is a whole call of another tool that has taken the name of the shell
+// tool. What it runs is unknown.
 func (m *matter) bearsShell() bool {
 	return m.part == nil && m.bears != nil && m.bears.Name == shellToolName
 }
 
-// rename adds to a reason that is about the name of the tool how to give it another.
+// rename adds to a reason that comes from the tool's name how to rename the tool.
 func (m *matter) rename(reason string) string {
 	return m.underName(reason) +
 		fmt.Sprintf("; give the tool another name where it is defined, or with overrides.%s.name", m.tool.Name)
@@ -229,8 +229,8 @@ func byDefault(m *matter, _ Verdict) (Verdict, bool) {
 	return v, true
 }
 
-// whyAsked returns why no rule and no approval decides on a part, for a person who may expect that one
-// does; "" if nothing suggests it.
+// whyAsked explains why no rule or approval decides about a part if a person might expect one to;
+// otherwise it returns "".
 func (m *matter) whyAsked() string {
 	p := m.part
 	allowed := func() bool { // by a rule on the first words, if these were enough
@@ -253,7 +253,7 @@ func (m *matter) whyAsked() string {
 	return ""
 }
 
-// asks returns a verdict that asks a person in place of another one.
+// asks returns v changed to ask a person.
 func (v Verdict) asks(reason string) Verdict {
 	v.Decision, v.Reason, v.Origin, v.Rule = Ask, reason, originDefault, nil
 	return v
@@ -270,7 +270,8 @@ func inDoubt(m *matter, v Verdict) (Verdict, bool) {
 	return v.asks(doubt), v.runs() && doubt != ""
 }
 
-// inOtherFolder asks about a part in a folder that a rule on its words does not mean.
+// inOtherFolder asks about a part that runs in a folder which a rule about its words does not
+// cover.
 func inOtherFolder(m *matter, v Verdict) (Verdict, bool) {
 	return v.asks(m.elsewhere), m.elsewhere != "" && v.Decision == Allow &&
 		m.rule != nil && m.rule.Command != "" && m.rule.When == nil
@@ -285,8 +286,9 @@ func changedProgram(m *matter, v Verdict) (Verdict, bool) {
 	return v.asks("a sandboxed program may have changed " + strings.Join(changed, ", ")), len(changed) > 0
 }
 
-// readsFiles decides on the files that the call of a tool of another source sends as on reading them
-// with the built-in tool: a rule that keeps the model from a file holds whatever tool reads it.
+// readsFiles applies the rules for reading files with the built-in tool to files that a call of
+// another source's tool sends: a rule that keeps the model from a file applies whatever tool reads
+// it.
 func readsFiles(m *matter, v Verdict) (Verdict, bool) {
 	strictest := Verdict{Decision: Allow}
 	if m.tool.Source == registry.SourceBuiltin {
@@ -345,7 +347,8 @@ func toolAsks(m *matter, _ Verdict) (Verdict, bool) {
 	return Verdict{Reason: m.asking.Reason, Origin: m.asking.Origin, Firm: true}, m.asking.Reason != ""
 }
 
-// sandboxLeftovers asks before a command runs outside the sandbox on what a program in it has left.
+// sandboxLeftovers asks before a command outside the sandbox runs what a sandboxed program has left
+// behind.
 func sandboxLeftovers(m *matter, v Verdict) (Verdict, bool) {
 	if m.means.Uncleaned == nil || v.Decision != Allow || m.subject.Command == "" {
 		return v, false
@@ -366,7 +369,7 @@ func planMode(m *matter, _ Verdict) (Verdict, bool) {
 	}, m.policy.Mode == ModePlan && m.category != registry.CategoryRead && m.tool.Source != registry.SourceComposite
 }
 
-// yoloDoubt denies what yolo mode would allow although a command that is denied cannot be ruled out.
+// yoloDoubt denies a call that yolo mode would allow if the call may contain a denied command.
 func yoloDoubt(m *matter, v Verdict) (Verdict, bool) {
 	if !m.isAgreed(v) || !m.unsure && (!m.unread || m.denied() == "") {
 		return v, false
@@ -382,7 +385,7 @@ func yoloMode(m *matter, v Verdict) (Verdict, bool) {
 		Reason: "the approval mode allows it without asking"}, m.isAgreed(v)
 }
 
-// isAgreed reports whether the mode answers the question.
+// isAgreed reports whether the approval mode answers the question.
 func (m *matter) isAgreed(v Verdict) bool {
 	return v.Decision == Ask && m.policy.Mode == ModeYolo && !m.person
 }
@@ -415,7 +418,7 @@ func contestedName(m *matter, v Verdict) (Verdict, bool) {
 		m.tool.Server, m.tool.Qualified(), m.tool.Server)}, by != "" && v.runs()
 }
 
-// noAnswers denies a call for now that needs an answer, because answers cannot be read.
+// noAnswers denies a call that needs an answer while answers cannot be read.
 func noAnswers(m *matter, v Verdict) (Verdict, bool) {
 	if v.Decision != Ask || m.approvals().away == nil {
 		return v, false
@@ -424,7 +427,7 @@ func noAnswers(m *matter, v Verdict) (Verdict, bool) {
 		Reason: "it needs an answer, and " + m.approvals().away.Error()}, true
 }
 
-// verdictOf returns the verdict of a rule that matches. A rule with the decision Sandbox asks if the
+// verdictOf returns the verdict of a matching rule. A rule with the decision Sandbox asks if the
 // call cannot be confined.
 func (f *facts) verdictOf(r *Rule) Verdict {
 	v := Verdict{Origin: r.Origin, Rule: r}
@@ -442,8 +445,8 @@ func (f *facts) verdictOf(r *Rule) Verdict {
 	return v
 }
 
-// because adds to the reason of a rule that it applies because something is not known: what the
-// call touches, or the value of its expression.
+// because adds to a rule's reason that the rule applies because something is unknown: what the call
+// touches, or the value of its expression.
 func (f *facts) because(r *Rule, reason string) string {
 	if f.isBlindTo(r) {
 		reason = f.underName(reason)
@@ -474,7 +477,7 @@ func (f *facts) byDefault() Verdict {
 	return v
 }
 
-// ownDefault is byDefault for the tool as its source and category have it.
+// ownDefault is byDefault for the tool's own source and category.
 func (f *facts) ownDefault() Verdict {
 	t, cat := f.tool, f.category
 	set, isSet := f.policy.Defaults[cat]

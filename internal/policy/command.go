@@ -63,7 +63,8 @@ func (f *facts) readLine() {
 			f.fallbacks = append(f.fallbacks, f.written(name))
 		}
 	}
-	// A line of parts that need no rule is decided by the rules on all commands.
+	// If no part of the line needs a rule, the rules about all commands decide about the line
+	// itself.
 	alone := !slices.ContainsFunc(line.Commands, func(c shell.Command) bool { return !c.Passes })
 	for i := range line.Commands {
 		part := &line.Commands[i]
@@ -76,12 +77,13 @@ func (f *facts) readLine() {
 	}
 }
 
-// atHome returns a name with the home folder in place of ~.
+// atHome replaces ~ at the start of a name by the home folder.
 func (f *facts) atHome(name string) string {
 	return filepath.ToSlash(expand.Home(name, f.policy.ShellHome))
 }
 
-// written returns a file that the line names, absolute or relative to the workspace.
+// written resolves the name of a file that the line writes: the result is absolute or relative to
+// the workspace.
 func (f *facts) written(name string) string {
 	if name = f.atHome(name); path.IsAbs(name) || filepath.IsAbs(name) {
 		return name
@@ -94,8 +96,8 @@ func isFolder(name string) bool {
 	return err == nil && info.IsDir()
 }
 
-// linked returns the file that a shell would write if name contains symbolic
-// links, and "" if it does not.
+// linked returns the file that a shell would write if name contains symbolic links, or "" if it
+// contains none.
 func (f *facts) linked(name string) string {
 	if f.policy.Workspace == "" {
 		return ""
@@ -143,7 +145,8 @@ func (f *facts) aboutPart(part *shell.Command) *matter {
 	return m
 }
 
-// unclearPath returns the doubt whether a part writes a file that a rule denies; "" if there is none.
+// unclearPath returns the reason why a part may write a file that a rule denies; "" if there is
+// none.
 func (f *facts) unclearPath(s *shell.Command) string {
 	if s.Unclear == "" && len(s.Fallbacks) == 0 {
 		return ""
@@ -171,7 +174,7 @@ func (f *facts) ruleCommand(r *Rule, s *shell.Command) shell.Certainty {
 	case s.Unread && r.isNarrow():
 		return shell.No // ask about a part that cannot be read
 	case r.Command == "" && (s.Passes || r.Decision == Allow && r.Path != "" && !s.Redirects):
-		return shell.No // what a command does besides writing files, its path does not say
+		return shell.No // a path does not say what else a command does
 	case r.Command == "":
 		return shell.Yes
 	case !r.isNarrow():
@@ -208,8 +211,9 @@ func (f *facts) folder(part *shell.Command) string {
 	return absolutePath(f.policy.Workspace, f.subject.Directory)
 }
 
-// foreignFolderReason returns the reason why the words of a rule are not enough to allow a part: it runs what it
-// finds in its folder, which is not one of the project. Otherwise it returns "".
+// foreignFolderReason returns the reason why a rule about the words of a part is not enough to
+// allow it: the part runs what it finds in its folder, which is not part of the project. Otherwise
+// it returns "".
 func (f *facts) foreignFolderReason(part *shell.Command) string {
 	dir, moved := part.Folder()
 	known := !moved || path.IsAbs(dir)
@@ -220,10 +224,11 @@ func (f *facts) foreignFolderReason(part *shell.Command) string {
 		part.Root())
 }
 
-// isOfProject reports whether a folder is the workspace or a part of the project in it, so that a rule
-// which allows a program means the program there too: it lies inside and not behind a link, has no
-// repository of its own, git tracks files in it, and it is neither hidden nor one for the code of others.
-// What was only unpacked or generated there is not what a rule means. For git itself, the repository is enough.
+// isOfProject reports whether a folder belongs to the project, so that a rule which allows a
+// program allows it there too. The folder must be the workspace or a folder in it that is not
+// behind a link, is neither hidden nor one for code of others, has no repository of its own, and
+// has files that git tracks: such a rule does not extend to what was only unpacked or generated.
+// For git itself, being in the repository is enough.
 func (f *facts) isOfProject(program, dir string) bool {
 	root := absolutePath(f.policy.Workspace, "")
 	within, inside := strings.CutPrefix(dir, strings.TrimSuffix(root, "/")+"/")

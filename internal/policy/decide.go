@@ -48,9 +48,9 @@ func (p *Policy) DecideTool(ctx context.Context, t *registry.Tool) Verdict {
 	return f.verdict()
 }
 
-// DeniesAll reports whether every call of a tool is denied, regardless of its params, and
-// returns the verdict. Such tools are not declared to models. It is about the calls of a
-// client if ctx is that of its request, see [caller.Known], else about those of all callers.
+// DeniesAll reports whether every call of a tool is denied, regardless of its params, and returns
+// the verdict. Such tools are not declared to models. If ctx is that of a client's request, see
+// [caller.Known], it is about that client's calls, otherwise about calls of any caller.
 func (p *Policy) DeniesAll(ctx context.Context, t *registry.Tool) (Verdict, bool) {
 	f := p.factsOfTool(ctx, t, !caller.Known(ctx))
 	m := &matter{facts: f, rule: f.ruleOnAll()}
@@ -64,8 +64,8 @@ func (p *Policy) DeniesAll(ctx context.Context, t *registry.Tool) (Verdict, bool
 	return v, v.Decision == Deny
 }
 
-// ruleOnAll returns the first rule that is about all calls of the tool; nil if there is none. One that
-// is about some of them and does not deny them counts too, because then not every call is denied.
+// ruleOnAll returns the first rule that decides about all calls of the tool, or nil. A rule that
+// does not deny some of the calls counts too, because then not every call is denied.
 func (f *facts) ruleOnAll() *Rule {
 	return decidingRule(f.rules, func(r *Rule) bool {
 		all := (r.Command == "" && r.Path == "" || f.isBlindTo(r)) && r.When == nil && !(f.anyone && r.isForSome())
@@ -105,8 +105,8 @@ func (f *facts) verdict() Verdict {
 	return v
 }
 
-// decideParts decides on the call or on the parts of its command line. The line is allowed if every
-// part is allowed, and denied if any part is denied.
+// decideParts decides about the call, or about each part of its command line. The line is allowed
+// if every part is allowed, and denied if any part is denied.
 func (f *facts) decideParts() Verdict {
 	if len(f.parts) == 0 {
 		return f.aboutCall().decide(deciding())
@@ -127,7 +127,8 @@ func (f *facts) decideParts() Verdict {
 			changes = c.Changes
 		}
 		unread := m.part.Unread && c.Decision == Ask && v.Decision == Ask // prefer this reason, which explains most
-		// What says more: nothing allowed the part before, or a rule with the path allows this one.
+		// Which reason says more: nothing allowed the part before, or a rule with the path allows
+		// this one.
 		passed := c.Decision == v.Decision &&
 			(decided.part.Passes || c.Decision == Allow && c.Rule != nil && c.Rule.Path != "")
 		if i == 0 || unread || passed || stricter(v.Decision, c.Decision) != v.Decision {
@@ -168,8 +169,8 @@ func (f *facts) scopes(v Verdict) []Scope {
 	return []Scope{{Kind: ScopeTool}}
 }
 
-// commandScopes is scopes for a command line. An "always" must cover all of it, and none covers a part that
-// is in doubt.
+// commandScopes is scopes for a command line. An "always" must cover the whole line; if a part is
+// in doubt, there is none.
 func (f *facts) commandScopes(commands []CommandVerdict) (scopes []Scope) {
 	var covers []string
 	moved := false

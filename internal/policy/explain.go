@@ -105,8 +105,8 @@ func (f *facts) valueOf(condition string) string {
 	return ""
 }
 
-// Matches reports whether a rule matches a call, regardless of other rules and of who makes the
-// call. A rule that loosens must match all parts of a command line, other rules at least one.
+// Matches reports whether a rule matches a call, regardless of other rules and of the caller. A
+// rule that loosens must match all parts of a command line, other rules at least one.
 func (p *Policy) Matches(ctx context.Context, r *Rule, t *registry.Tool, call registry.Call) (bool, error) {
 	alone := *p
 	alone.Rules, alone.Callers = []Rule{*r}, nil

@@ -16,9 +16,8 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// facts are what is known about a call, or about a tool as a whole, before anything is decided. They
-// do not change. Those that are costly are computed when they are first needed. They are safe for
-// concurrent use.
+// facts are what is known about a call, or about a tool as a whole, before the decision. They do
+// not change; costly ones are computed when first needed. They are safe for concurrent use.
 type facts struct {
 	ctx       context.Context
 	policy    *Policy
@@ -33,7 +32,7 @@ type facts struct {
 	subject   registry.Subject   // what the call touches, with the files that its command line writes
 	fallbacks []string           // files that it writes if a cd in it fails
 	trees     []string           // what it moves or removes with all that is in it
-	unplaced  bool               // it writes files in a folder that is not known
+	unplaced  bool               // it writes files in an unknown folder
 	parts     []*matter          // of the command line
 	unread    bool               // the command line could not be parsed
 	unsure    bool               // a ban or a rule may apply to a part
@@ -52,12 +51,12 @@ type facts struct {
 	tracked          factOf[string, bool] // folders of the workspace; see [facts.isOfProject]
 }
 
-// matter is what clauses decide on: a call, or one part of its command line.
+// matter is what a clause decides about: a call, or one part of its command line.
 type matter struct {
 	*facts
 	part      *shell.Command  // nil is the whole call
 	banned    *registry.Entry // the program that the part certainly runs; nil if there is none
-	outside   *Limit          // one of Core that does not have the part; nil if all have it
+	outside   *Limit          // one of Core that excludes the part; nil if none does
 	rule      *Rule           // the rule that decides; nil if none matches
 	doubt     string          // why a ban or another rule may apply to the part; "" if none may
 	elsewhere string          // see [facts.elsewhere]
@@ -65,27 +64,27 @@ type matter struct {
 	remembered fact[recalled]
 }
 
-// recalled is what remembered answers say about a call, or about one part of its command line.
+// recalled is what remembered answers say about a call or a part of its command line.
 type recalled struct {
 	approval  *Approval // allows it; nil if none does
-	elsewhere bool      // one would, if the part did not run in another folder
-	changes   []Change  // because of which one does not
+	elsewhere bool      // an approval would apply if the part did not run in another folder
+	changes   []Change  // changes that void an approval
 }
 
-// stored are the approvals that apply to the caller, or why they, which are shared, cannot be read.
+// stored are the approvals that apply to the caller, or the error of reading shared ones.
 type stored struct {
 	list []Approval
 	away error
 }
 
-// evaluated is the result of an expression for the params of the call: whether it is true in all
-// and in any of their shapes.
+// evaluated is the result of an expression for the params of the call: whether it is true in all of
+// their shapes, and in any.
 type evaluated struct {
 	all, any bool
 	err      error
 }
 
-// shapes are the params in the different shapes of the tool, or why they are not known.
+// shapes are the params in the different shapes of the tool, or why these are unknown.
 type shapes struct {
 	list []*shape
 	err  error
@@ -94,7 +93,7 @@ type shapes struct {
 // shape has the params of the call in one shape; see [registry.Tool.Shapes].
 type shape struct {
 	params  json.RawMessage
-	decoded any // nil if it was not needed yet
+	decoded any // nil until it is needed
 }
 
 func (s *shape) isTrue(ctx context.Context, when *jq.Expression) (ok bool, err error) {
@@ -120,7 +119,7 @@ func (f *fact[T]) get(compute func() T) T {
 	return f.value
 }
 
-// factOf has a fact for each key. The zero value is ready to use.
+// factOf holds a fact for each key. The zero value is ready to use.
 type factOf[K comparable, V any] struct{ facts sync.Map }
 
 func (f *factOf[K, V]) get(key K, compute func() V) V {
@@ -149,8 +148,9 @@ func (p *Policy) factsOfTool(ctx context.Context, t *registry.Tool, anyone bool)
 	return f
 }
 
-// categoryOf returns the category of a tool as far as it can be trusted: an untrusted server's claims
-// about its own tools are ignored, and a tool with the name of a built-in tool counts at least as that.
+// categoryOf returns the category of a tool as far as it can be trusted. What an untrusted server
+// says about its own tools is ignored, and a tool with the name of a built-in tool is treated at
+// least as strictly as that one.
 func categoryOf(t *registry.Tool) registry.Category {
 	own := t.Category
 	if t.IsMCP() && !t.Trusted || !own.Valid() {
@@ -188,12 +188,14 @@ func (f *facts) changesGuarded() string {
 	return f.guarded.get(func() string { return f.changes(f.policy.Guarded) })
 }
 
-// changesHidden returns the first path that [Policy.NewHidden] is about; "" if there is none.
+// changesHidden returns the first changed path for which [Policy.NewHidden] is true; "" if there is
+// none.
 func (f *facts) changesHidden() string {
 	return f.hidden.get(func() string { return f.changes(f.policy.NewHidden) })
 }
 
-// changes returns the first path that the call may change and that is meant; "" if there is none.
+// changes returns the first path that the call may change and for which meant is true; "" if there
+// is none.
 func (f *facts) changes(meant func(path string) bool) string {
 	if meant != nil && f.category != registry.CategoryRead {
 		if i := slices.IndexFunc(f.subject.Paths, meant); i >= 0 {
@@ -226,8 +228,8 @@ func hostsOf(urls []string) []string {
 	return out
 }
 
-// RaisedCategory returns the category by which rules and defaults treat a tool that has the name of a
-// built-in one, if that is not the tool's own; else "".
+// RaisedCategory returns the category that rules and defaults use for a tool with the name of a
+// built-in one, or "" if that is the tool's own.
 func RaisedCategory(t *registry.Tool) registry.Category {
 	if c := categoryOf(t); t.Bears() != nil && c != t.Category {
 		return c
@@ -235,9 +237,9 @@ func RaisedCategory(t *registry.Tool) registry.Category {
 	return ""
 }
 
-// isBlindTo reports whether a rule has a condition on what a call touches, a path or a command,
-// that the built-in tool whose name the tool bears could meet. What the tool itself touches is not
-// known, so a rule that denies or asks holds, and a rule that loosens does not.
+// isBlindTo reports whether a rule has a condition on a path or command that the built-in tool
+// could meet whose name this tool has taken. What this tool touches is unknown, so a rule that
+// denies or asks applies, and a rule that loosens does not.
 func (f *facts) isBlindTo(r *Rule) bool {
 	n := f.bears
 	if n == nil || r.Path == "" && r.Command == "" {
@@ -252,11 +254,11 @@ func (f *facts) isBlindTo(r *Rule) bool {
 	return false
 }
 
-// underName says in a reason that it is about the built-in tool whose name the tool bears.
+// underName adds to a reason that it comes from the built-in tool whose name the tool has taken.
 func (f *facts) underName(reason string) string {
 	return fmt.Sprintf("%s; it has the name of the built-in tool %s, and what it touches is not known",
 		reason, f.bears.Name)
 }
 
-// isPlain reports whether a rule can match without knowing commands.
+// isPlain reports whether a rule can match without an analysis of commands.
 func (f *facts) isPlain(r *Rule) bool { return r.Command == "" || f.isBlindTo(r) && !r.isNarrow() }

@@ -9,11 +9,11 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// hides returns a function that reports whether the call must not show a path, or
-// nil if it may show everything. key is the same for calls from which the same is hidden. A search,
-// for instance, names a folder and reads the files in it. If the rule that decided on the call
-// asks, it hides nothing, because the person has agreed when the call runs. Only built-in tools
-// can leave something out; what others show is not known here.
+// hides returns a function that reports whether the call must not show a path, or nil if it may
+// show everything. key is equal for calls with equal functions. This is for calls such as searches,
+// which name a folder and read the files in it. If the deciding rule asks, nothing is hidden,
+// because the person will have agreed when the call runs. Only built-in tools can leave files out;
+// what others show is unknown here.
 func (f *facts) hides(decided *Rule) (hides func(string) bool, key string) {
 	if f.tool.Source != registry.SourceBuiltin {
 		return nil, ""
@@ -26,8 +26,8 @@ func (f *facts) hides(decided *Rule) (hides func(string) bool, key string) {
 	return func(path string) bool { return byRules != nil && byRules(path) || guards(path) }, key + guardsKey
 }
 
-// hidesCredentials is hides for credentials. Those that the call names are shown: when it runs, a
-// rule or a person has allowed them.
+// hidesCredentials is hides for credentials. It does not hide those that the call names: a rule or
+// a person has allowed them by the time it runs.
 func (f *facts) hidesCredentials() (hides func(string) bool, key string) {
 	rules := f.pathRules()
 	for _, r := range rules {
@@ -49,7 +49,8 @@ func (f *facts) hidesCredentials() (hides func(string) bool, key string) {
 	}, fmt.Sprintf("credentials %q %q\n%s", f.policy.Workspace, named, key)
 }
 
-// pathRules returns the rules with a path that are about the call, and those that deny it whatever the path.
+// pathRules returns the rules with a path that apply to the call, and rules that deny it whatever
+// the path.
 func (f *facts) pathRules() (out []*Rule) {
 	for _, r := range f.rules {
 		if (r.Path != "" || r.Decision == Deny) && f.isAboutPaths(r) {
@@ -59,7 +60,7 @@ func (f *facts) pathRules() (out []*Rule) {
 	return out
 }
 
-// opens reports whether the first of the rules that names a path allows it.
+// opens reports whether the first of the rules whose path matches allows it.
 func (f *facts) opens(rules []*Rule, path string) bool {
 	p := f.pathname(path)
 	for i, r := range rules {
@@ -84,7 +85,7 @@ func (f *facts) credential(path string) string {
 	return leads(filepath.FromSlash(p.real))
 }
 
-// hidesByRules is hides for what rules on paths deny or ask about.
+// hidesByRules is hides for rules about paths that deny or ask.
 func (f *facts) hidesByRules(decided *Rule) (hides func(string) bool, key string) {
 	if !slices.ContainsFunc(f.rules, func(r *Rule) bool { return r.Path != "" && r.Decision != Allow }) {
 		return nil, ""
@@ -114,7 +115,7 @@ func (f *facts) hidesByRules(decided *Rule) (hides func(string) bool, key string
 	}, fmt.Sprint(f.policy.Root, f.policy.Workspace, f.policy.Mode, key)
 }
 
-// isAboutPaths reports whether the call meets all conditions of a rule but that on its path.
+// isAboutPaths reports whether the call meets all conditions of a rule except its path.
 func (f *facts) isAboutPaths(r *Rule) bool {
 	return r.Command == "" && f.ruleNames(r) && f.ruleWhen(r)
 }

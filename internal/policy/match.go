@@ -33,8 +33,8 @@ func (f *facts) unmet(r *Rule) string {
 	return ""
 }
 
-// ruleNames reports whether a rule that is about the caller applies to this tool, regardless of
-// commands, paths and params.
+// ruleNames reports whether a rule for this caller applies to the tool, regardless of commands,
+// paths and params.
 func (f *facts) ruleNames(r *Rule) bool { return f.unmetName(r) == "" }
 
 // unmetName returns the first condition of a rule that this tool does not meet.
@@ -90,7 +90,6 @@ func (f *facts) namesTool(r *Rule) bool {
 	return t.Source == registry.SourceBuiltin && f.canonical(r.Tool) == t.OriginalName()
 }
 
-// allowsTool reports whether a rule that loosens names the tool unambiguously.
 func (f *facts) allowsTool(r *Rule) bool {
 	t := f.tool.Named()
 	if r.Server != "" && text.MatchName(r.Tool, t.PlainName()) {
@@ -168,7 +167,7 @@ func (f *facts) matchPaths(r *Rule) bool {
 		slices.ContainsFunc(f.trees, func(p string) bool { return f.pathMatch(r, f.pathname(p)) || f.mayHold(p, r) })
 }
 
-// mayHold reports whether what the path of a rule names is, or may be, in a folder.
+// mayHold reports whether a folder contains, or may contain, what the path of a rule names.
 func (f *facts) mayHold(folder string, r *Rule) bool {
 	w := f.where()
 	literal, _ := cutGlob(filepath.ToSlash(r.Path))
@@ -192,10 +191,9 @@ func (f *facts) mayHold(folder string, r *Rule) bool {
 	return false
 }
 
-// ruleWhen reports whether the rule's expression is true for the params: for a rule that loosens
-// in each shape of theirs, for other rules in any. If the expression fails, the result is false
-// for a rule that loosens and true for other rules. For a tool as a whole, which has no params, the
-// result is false.
+// ruleWhen reports whether the rule's expression is true for the params: in every shape if the rule
+// loosens, otherwise in any. If the expression fails, the result is false for a rule that loosens
+// and true for other rules. For a tool as a whole, which has no params, it is false.
 func (f *facts) ruleWhen(r *Rule) bool {
 	if r.When == nil {
 		return true
@@ -245,16 +243,15 @@ func (f *facts) inShapes() (out shapes) {
 	return out
 }
 
-// ruleAnnotations reports whether the tool has the annotations of the rule. For a
-// rule that loosens, the server must have sent each of them. For other rules, an
-// annotation that is absent or has no boolean value matches by MCP's default, and a
-// tool that is not of a server must have it.
+// ruleAnnotations reports whether the tool has the annotations of the rule. For a rule that
+// loosens, the server must have sent each of them. For other rules, an absent or non-boolean
+// annotation of a server's tool has MCP's default value; other tools must have it.
 func (f *facts) ruleAnnotations(r *Rule) bool {
 	if len(r.Annotations) == 0 {
 		return true
 	}
 	var sent map[string]any
-	_ = json.Unmarshal(f.tool.Annotations, &sent) // a definition whose annotations are no object has none
+	_ = json.Unmarshal(f.tool.Annotations, &sent) // annotations that are not an object count as none
 	for name, want := range r.Annotations {
 		got, ok := sent[name].(bool)
 		if !ok && (r.isNarrow() || !f.tool.OfServer()) {
@@ -321,8 +318,8 @@ func (f *facts) pathMatch(r *Rule, p pathname) bool {
 	return false
 }
 
-// allowsPath reports whether a rule that loosens matches a path, also with the links in the path
-// of the workspace resolved: a link must not lead what is allowed to another folder.
+// allowsPath reports whether a rule that loosens matches a path, also when the links in the path of
+// the workspace are resolved: a link must not extend what is allowed to another folder.
 func (f *facts) allowsPath(r *Rule, p pathname) bool {
 	w := f.where()
 	glob := absolutePath(QuoteGlob(w.root), r.Path)

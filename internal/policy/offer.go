@@ -22,11 +22,11 @@ type Offer struct {
 // maxURI limits the URIs that rules are compared with, in bytes.
 const maxURI = 64 << 10
 
-// DecideOffer decides whether the caller of ctx may use a prompt or a resource, which counts
-// as reading. Rules that depend on a tool or its params are not about it, and of the others those
-// that match decide as on calls, but one that asks without naming prompts or resources allows it.
-// Without one it is allowed unless the default for reading denies. The zero value of Offer is a
-// resource without a URI.
+// DecideOffer decides whether the caller of ctx may use a prompt or a resource, which counts as
+// reading. Rules about tools or params do not apply. Of the other rules, those that match decide as
+// they do on calls, except that a rule which asks without naming prompts or resources allows. If no
+// rule matches, it is allowed unless the default for reading denies. The zero Offer is a resource
+// without a URI.
 func (p *Policy) DecideOffer(ctx context.Context, o Offer) Verdict {
 	if r := decidingRule(p.rulesFor(caller.From(ctx), false),
 		func(r *Rule) bool { return r.isAboutOffers() && r.matchesOffer(o) }); r != nil {
@@ -47,7 +47,7 @@ func (p *Policy) DecideOffer(ctx context.Context, o Offer) Verdict {
 	return Verdict{Decision: Allow, Origin: originDefault}
 }
 
-// matchesOffer reports whether the conditions on what is used are met. A rule that loosens must
+// matchesOffer reports whether the rule's prompt or resource matches. A rule that loosens must
 // match every spelling of a name, others any.
 func (r *Rule) matchesOffer(o Offer) bool {
 	match := r.matcher()
@@ -66,9 +66,9 @@ func (r *Rule) matchesOffer(o Offer) bool {
 	return true
 }
 
-// matchesPrompt reports whether the rule names the prompt: one that loosens by the name under
-// which it is listed, with its server before it or, if the rule names the server, by the
-// server's own name.
+// matchesPrompt reports whether the rule names the prompt. A rule that loosens must use the name
+// under which the prompt is listed, with the server's name before it or, if the rule names the
+// server, the server's own name.
 func (r *Rule) matchesPrompt(o Offer) bool {
 	names := []string{o.Server + "__" + o.Prompt, cmp.Or(o.Name, o.Prompt)}
 	if !r.isNarrow() || r.Server != "" {
@@ -77,8 +77,8 @@ func (r *Rule) matchesPrompt(o Offer) bool {
 	return slices.ContainsFunc(names, func(name string) bool { return r.matcher()(r.Prompt, name) })
 }
 
-// matchesURI reports whether the rule names the resource: one that loosens if all readings of its
-// URI match, others if one does, or what a careless server may take the URI for.
+// matchesURI reports whether the rule names the resource. A rule that loosens must match all
+// readings of its URI. Others match if one reading does, or one that a careless server may use.
 func (r *Rule) matchesURI(u string) bool {
 	if len(u) > maxURI {
 		return !r.isNarrow()

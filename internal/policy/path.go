@@ -26,9 +26,9 @@ type places struct {
 	realRoot, realWorkspace string // with links resolved
 }
 
-// globs returns the absolute forms of the path of a rule that does not loosen, in lower case: as
-// it counts from the project root and from the workspace, both also with links resolved in what
-// precedes the first wildcard.
+// globs returns the absolute forms of the path of a rule that does not loosen, in lower case. The
+// path is resolved against the project root and the workspace, each also with links resolved in the
+// part before the first wildcard.
 func (w *places) globs(rule string) (out []string) {
 	add := func(glob string) { out = appendLower(out, glob) }
 	for _, base := range []string{w.root, w.workspace} {
@@ -54,8 +54,8 @@ func cutGlob(glob string) (literal, rest string) {
 // realPath resolves the links in an absolute path with slashes, as far as it exists.
 func realPath(p string) string { return filepath.ToSlash(git.ResolveLinks(filepath.FromSlash(p))) }
 
-// appendLower appends a path or a glob in lower case and as file systems that ignore case may
-// read it, each if it is new.
+// appendLower appends a path or glob in lower case, and as file systems that ignore case may read
+// it, without duplicates.
 func appendLower(to []string, s string) []string {
 	return text.AppendNew(to, strings.ToLower(s), text.Folded(s))
 }

@@ -23,7 +23,7 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// Limit is a setting, coreTools or tools.only, that has the shell tool for some commands alone.
+// Limit is a setting, coreTools or tools.only, that restricts the shell tool to certain commands.
 type Limit struct {
 	Setting  string
 	Commands []Rule // not empty
@@ -36,7 +36,7 @@ type Policy struct {
 	// Rules are tried in order, and the first that matches decides. The caller
 	// must order them: exclusions, flags, then system, user and project settings.
 	Rules []Rule
-	// Callers remembers which rules are about whom. If nil, each decision looks at all.
+	// Callers caches which rules apply to which caller. If nil, each decision compares all rules.
 	Callers *Callers
 	// Mode is the approval mode; "" means ModeDefault. ModeOrigin says where it
 	// was set, for messages.
@@ -63,20 +63,20 @@ type Policy struct {
 	// Guarded reports whether changing a file always requires confirmation. The
 	// path is relative to the workspace. If nil, no path does.
 	Guarded func(path string) bool
-	// NewHidden reports whether a change creates a file or folder whose name begins with
-	// a dot, or is one of a home folder that programs may act on, which requires confirmation unless
-	// a rule on the path allows it. The path is relative to the workspace. If nil, no change does.
+	// NewHidden reports whether a change creates a file or folder whose name begins with a dot, or
+	// a file of a home folder that programs may act on. Such a change requires confirmation unless
+	// a rule allows the path. The path is relative to the workspace. If nil, no change does.
 	NewHidden func(path string) bool
-	// Credentials returns a function that returns why an absolute path may lead to credentials, as
-	// the end of a sentence, or ""; nil if no path does. Only a rule on the path allows such a path.
-	// It is called when a call is decided. If nil, no path leads to credentials.
+	// Credentials returns a function that says why an absolute path may lead to credentials, as the
+	// end of a sentence, or ""; it returns nil if no path does. Only a rule about the path allows
+	// such a path. It is called for each decision. If nil, no path leads to credentials.
 	Credentials func() func(path string) string
 	// Workspace is the absolute path of the workspace, which paths of calls are relative to.
 	Workspace string
 	// Root is the absolute path of the project root, which paths of rules are relative to;
 	// "" means Workspace. Those of rules that deny or ask are relative to Workspace as well.
 	Root string
-	// ShellHome is the home folder that a shell puts in place of ~; "" if it is not known.
+	// ShellHome is the home folder that shells substitute for ~; "" if it is unknown.
 	ShellHome string
 	// TrustOrigins maps the name of each trusted server to the setting that trusts
 	// it.
@@ -134,14 +134,14 @@ func (p *Policy) modeOrigin() string {
 // maxCallers is how many callers [Callers] remembers.
 const maxCallers = 1000
 
-// Callers remembers which rules of one policy are about a caller, so that a call does not look at
-// those about others. The zero value is ready to use. It is safe for concurrent use.
+// Callers caches which rules of one policy apply to a caller, so that a decision need not compare
+// all rules. The zero value is ready to use. It is safe for concurrent use.
 type Callers struct {
 	mu    sync.Mutex
 	rules map[string][]*Rule
 }
 
-// rulesFor returns the rules about a caller, see [Rule.unmetCaller].
+// rulesFor returns the rules that apply to a caller; see [Rule.unmetCaller].
 func (p *Policy) rulesFor(who *caller.Caller, any bool) []*Rule {
 	c := p.Callers
 	if c == nil || any {
@@ -170,7 +170,7 @@ func (p *Policy) selectRules(who *caller.Caller, any bool) []*Rule {
 	return out
 }
 
-// callerKey is the same for callers that the same rules are about.
+// callerKey is equal for callers to whom the same rules apply.
 func callerKey(who *caller.Caller) string {
 	if who == nil {
 		return ""
@@ -183,7 +183,7 @@ func callerKey(who *caller.Caller) string {
 	return string(key)
 }
 
-// allows returns what a program may do in the sandbox; nil if that is not known.
+// allows describes what a program may do in the sandbox; nil if that is unknown.
 func (m Means) allows(online bool) func() string {
 	if m.Allows == nil {
 		return nil

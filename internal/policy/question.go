@@ -23,25 +23,25 @@ import (
 const (
 	// QuestionLifetime is how long a question and its answer are kept.
 	QuestionLifetime = 24 * time.Hour
-	// maxQuestions and maxQuestionBytes limit the questions of one client that are kept. The
-	// oldest are forgotten when a process has kept pruneEvery more.
+	// maxQuestions and maxQuestionBytes limit the stored questions of one client. When a process
+	// has stored pruneEvery more, the oldest are removed.
 	maxQuestions     = 100
 	maxQuestionBytes = 8 << 20
 	pruneEvery       = 16
 )
 
-// KeptQuestion is a question about a call that nobody could be asked about, with its answer.
+// KeptQuestion is a stored question about a call that nobody could answer at the time, and its
+// answer.
 type KeptQuestion struct {
 	ID      string    `json:"id"`
 	Client  string    `json:"client"`  // as [Approval.Client]
 	Project string    `json:"project"` // root of the project
 	Created time.Time `json:"created"`
 	Expires time.Time `json:"expires"`
-	// Question is what people and programs are asked, as JSON whose form is not a matter of
-	// this package.
+	// Question is what people and programs are asked, as JSON. This package does not interpret it.
 	Question string `json:"question"`
-	// Call identifies the call: two calls with the same value, of letters and digits, are the
-	// same call.
+	// Call identifies the call, in letters and digits: two calls with the same value are the same
+	// call.
 	Call string `json:"call"`
 	// State identifies what the question was about besides the call: the definition of
 	// the tool, the files that were shown, the rule that asked. An answer is void if it
@@ -49,14 +49,14 @@ type KeptQuestion struct {
 	State string `json:"state"`
 	// Always are the approvals that the answer "always" adds; empty if it is not offered.
 	Always []Approval `json:"always,omitempty"`
-	// Server are those of the answer "always-server".
+	// Server are the approvals that the answer "always-server" adds.
 	Server []Approval `json:"server,omitempty"`
 	// Choice is the answer, "yes" or "no"; "" if there is none yet. Reason is for the model.
 	Choice string `json:"choice,omitempty"`
 	Reason string `json:"reason,omitempty"`
 }
 
-// size is about how many bytes of the file a question takes.
+// size estimates how many bytes a question takes in the file.
 func (k *KeptQuestion) size() int {
 	return len(k.Question) + len(k.Reason) + sizeOf(k.Always) + sizeOf(k.Server)
 }
@@ -72,8 +72,9 @@ func sizeOf(approvals []Approval) (n int) {
 	return n
 }
 
-// OfferServer lets the question have the answer "always-server", unless the definitions of the
-// server's tools take too much room beside other questions. It reports whether it does.
+// OfferServer adds the answer "always-server" to the question, unless the definitions of the
+// server's tools would leave too little room for other questions. It reports whether the answer was
+// added.
 func (k *KeptQuestion) OfferServer(approvals []Approval) bool {
 	if len(approvals) == 0 || sizeOf(approvals) > maxQuestionBytes/maxQuestions*4 {
 		return false
@@ -88,8 +89,8 @@ type storedQuestion struct {
 	KeptQuestion
 }
 
-// Questions keeps questions that nobody could be asked for a day, where the approvals of the
-// caller are. It is safe for concurrent use, also by several processes.
+// Questions stores questions for a day, where the approvals of the caller are. It is safe for
+// concurrent use, also by several processes.
 type Questions struct {
 	Approvals *Approvals // required
 
@@ -97,9 +98,9 @@ type Questions struct {
 	warned sync.Once    // warns of unusable questions once per run
 }
 
-// Keep keeps a question of the project and returns it, or the one that is kept already for
-// the same call. The caller sets Client, Question, Call, State and Always. A void question about
-// the same call is forgotten.
+// Keep stores a question of the project and returns it, or returns a stored one about the same
+// call. The caller sets Client, Question, Call, State and Always. A void question about the same
+// call is removed.
 func (s *Questions) Keep(ctx context.Context, k KeptQuestion) (KeptQuestion, error) {
 	shared, most, all := s.Approvals.Shares(ctx), maxQuestionBytes, maxQuestionBytes // bytes
 	if shared {
@@ -150,7 +151,7 @@ func (s *Questions) decode(files QuestionFiles, data []byte) (KeptQuestion, erro
 	return q.KeptQuestion, nil
 }
 
-// prune forgets questions that have expired, and the oldest ones of a client that has too many.
+// prune removes expired questions, and the oldest of a client that has too many.
 func (s *Questions) prune(ctx context.Context, files QuestionFiles, client string, most int) error {
 	type one struct {
 		created time.Time
@@ -194,7 +195,7 @@ func (s *Questions) listKept(ctx context.Context, files QuestionFiles) (out []Ke
 	return out, err
 }
 
-// Answered returns the question about a call that was answered, if its state is unchanged.
+// Answered returns the answered question about a call, if its state is unchanged.
 func (s *Questions) Answered(ctx context.Context, call, state string) (KeptQuestion, bool) {
 	shared := s.Approvals.Shares(ctx)
 	if !shared && s.Approvals.Dir == nil {
@@ -214,8 +215,8 @@ func (s *Questions) Answered(ctx context.Context, call, state string) (KeptQuest
 	return k, k.Choice != "" && k.State == state
 }
 
-// Forget forgets the question about a call that needs no answer any more. asked says that there was
-// one in this run; if not, shared questions stay, because a call should not wait for the store.
+// Forget removes the question about a call that no longer needs an answer. asked says that this run
+// asked it; if not, shared questions are left alone, so that calls do not wait for the store.
 func (s *Questions) Forget(ctx context.Context, call func() string, asked bool) {
 	shared := s.Approvals.Shares(ctx)
 	if shared && !asked || !shared && s.Approvals.Dir == nil {
@@ -239,8 +240,8 @@ func forget(ctx context.Context, files QuestionFiles, call string) error {
 	return files.Update(ctx, questionFile(call), func([]byte) ([]byte, error) { return nil, nil })
 }
 
-// Stamp returns a value that is another one after questions were answered or approvals were
-// changed. With a store, which does not tell, it is always another one.
+// Stamp returns a value that changes whenever questions are answered or approvals change. With a
+// store, which cannot tell, it always changes.
 func (s *Questions) Stamp(ctx context.Context) string {
 	now := time.Now()
 	if s.Approvals.Shares(ctx) {
@@ -265,7 +266,7 @@ func (s *Questions) Stamp(ctx context.Context) string {
 // clockTick is longer than the steps of the clock of a file system.
 const clockTick = 2 * time.Second
 
-// warn reports that the questions cannot be used, unless that is for the end of ctx.
+// warn reports that questions cannot be used, unless ctx has ended.
 func (s *Questions) warn(ctx context.Context, err error) {
 	if s.Approvals.Warn != nil && ctx.Err() == nil {
 		s.warned.Do(func() {
@@ -275,9 +276,8 @@ func (s *Questions) warn(ctx context.Context, err error) {
 	}
 }
 
-// Claim takes answered questions, which are then forgotten: all of them, or none if one is not
-// there any more. Shared ones are claimed one at a time. It returns false and warns if they cannot be
-// changed.
+// Claim takes and removes answered questions: all of them, or none if one is missing. Shared ones
+// are claimed one at a time. If they cannot be changed, it warns and returns false.
 func (s *Questions) Claim(ctx context.Context, ids ...string) bool {
 	err := s.change(ctx, s.Approvals.Shares(ctx), func(files QuestionFiles) error {
 		list, err := s.listKept(ctx, files)
@@ -308,8 +308,8 @@ func (s *Questions) Claim(ctx context.Context, ids ...string) bool {
 
 var errClaimed = errors.New("another call has the answer")
 
-// replace replaces a question by another one, or forgets it if that is nil. The error is
-// [errClaimed] if it is no longer kept as it was.
+// replace replaces a question by another, or removes it if the other is nil. The error is
+// [errClaimed] if the question has changed meanwhile.
 func (s *Questions) replace(ctx context.Context, files QuestionFiles, old, k *KeptQuestion) error {
 	return files.Update(ctx, questionFile(old.Call), func(data []byte) ([]byte, error) {
 		now, _ := s.decode(files, data) // what cannot be read has no ID
@@ -323,8 +323,7 @@ func (s *Questions) replace(ctx context.Context, files QuestionFiles, old, k *Ke
 	})
 }
 
-// Pending returns the questions of the project, or of all projects, that nobody has answered,
-// oldest first.
+// Pending returns the unanswered questions of the project, or of all projects, oldest first.
 func (s *Questions) Pending(ctx context.Context, all bool) (out []KeptQuestion, err error) {
 	for _, shared := range []bool{false, true} {
 		if shared && s.Approvals.Shared == nil || !shared && s.Approvals.Dir == nil {
@@ -347,11 +346,11 @@ func (s *Questions) Pending(ctx context.Context, all bool) (out []KeptQuestion, 
 	return out, nil
 }
 
-// NoQuestionError reports that no question with the given id waits for an answer. It wraps
+// NoQuestionError reports that no unanswered question has the given id. It wraps
 // registry.ErrNotFound.
 type NoQuestionError struct {
 	ID       string
-	Answered bool // it has an answer
+	Answered bool // it was answered before
 }
 
 func (e *NoQuestionError) Error() string {
@@ -370,10 +369,9 @@ func (e *NoQuestionError) Hint() string {
 func (e *NoQuestionError) Unwrap() error { return registry.ErrNotFound }
 
 // Answer answers the question, of any project, whose id begins with the given prefix, and returns
-// its id. choice is "yes", "no", or "always" or "always-server", which add approvals of the
-// question; reason is for the model. The
-// error is a *NoQuestionError if there is no such question, or it was answered before, and wraps
-// [ErrNotOffered] if the question does not offer the choice.
+// its id. choice is "yes", "no", "always" or "always-server"; the last two add the question's
+// approvals. reason is for the model. The error is a *NoQuestionError if there is no such question
+// or it was answered before, and wraps [ErrNotOffered] if the question does not offer the choice.
 func (s *Questions) Answer(ctx context.Context, id, choice, reason string) (answered string, err error) {
 	answered, err = s.answer(ctx, false, id, choice, reason)
 	if none, ok := errors.AsType[*NoQuestionError](err); ok && !none.Answered && s.Approvals.Shared != nil {
@@ -428,8 +426,8 @@ func (s *Questions) answer(ctx context.Context, shared bool, id, choice, reason 
 	return answered, err
 }
 
-// covers reports whether added approvals are those that another question offers, which then need
-// not be answered.
+// covers reports whether the added approvals include those that another question offers, so that it
+// need not be answered.
 func covers(added, offered []Approval) bool {
 	return slices.EqualFunc(added, offered, func(a, b Approval) bool {
 		a.ID, a.Created, b.ID, b.Created = "", time.Time{}, "", time.Time{}
@@ -437,10 +435,10 @@ func covers(added, offered []Approval) bool {
 	})
 }
 
-// ErrNotOffered is wrapped by the error for an answer that a question does not offer.
+// ErrNotOffered is wrapped by the error about a choice that a question does not offer.
 var ErrNotOffered = errors.New("it is not one of the choices of the question")
 
-// findUnanswered returns the index of the only question without an answer whose id begins with a prefix.
+// findUnanswered returns the index of the only unanswered question whose id begins with a prefix.
 func findUnanswered(list []KeptQuestion, id string) (int, error) {
 	var fits []int
 	for i, x := range list {
@@ -459,7 +457,7 @@ func findUnanswered(list []KeptQuestion, id string) (int, error) {
 	return fits[0], nil
 }
 
-// files returns the files of the shared questions, or of those in the state folder.
+// files returns the files of shared questions, or those in the state folder.
 func (s *Questions) files(shared bool) (QuestionFiles, error) {
 	if shared {
 		return s.Approvals.Shared, nil
@@ -471,8 +469,8 @@ func (s *Questions) files(shared bool) (QuestionFiles, error) {
 	return questionFolder{dir}, err
 }
 
-// change lets do change the shared questions, which others may change too between its steps, or
-// those in the state folder while nobody else does.
+// change calls do with the files. Those in the state folder are locked meanwhile; shared ones may
+// change between its steps.
 func (s *Questions) change(ctx context.Context, shared bool, do func(QuestionFiles) error) error {
 	files, err := s.files(shared)
 	if err != nil {

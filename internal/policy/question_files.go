@@ -10,7 +10,7 @@ import (
 	"github.com/toolreg/toolreg/internal/state"
 )
 
-// QuestionFiles has a file for each question, which the identity of its call names.
+// QuestionFiles stores each question in a file named by the identity of its call.
 type QuestionFiles interface {
 	// Read returns the content of a file, or nil if there is none.
 	Read(ctx context.Context, file string) ([]byte, error)
@@ -22,12 +22,12 @@ type QuestionFiles interface {
 	Each(ctx context.Context, folder string, use func(data []byte, remove func(context.Context) error) error) error
 }
 
-// SharedApprovals keeps the approvals of the clients of several processes that serve the same
-// project, and questions about their calls. Those of the person at the command line stay in the
-// state folder. The names of files are those that they would have there.
+// SharedApprovals stores approvals of clients, and questions about their calls, for several
+// processes that serve the same project. Those of the person at the command line stay in the state
+// folder. File names are the same as there.
 type SharedApprovals interface {
 	QuestionFiles
-	// Key returns the key for hashes that all the processes compare.
+	// Key returns the key of the hashes that all processes compare.
 	Key() []byte
 }
 
@@ -40,7 +40,7 @@ const questionsFolder = "questions"
 // questionFile returns the name of the file of a question.
 func questionFile(call string) string { return path.Join(questionsFolder, call) }
 
-// questionFolder is the folder in the state folder. Who changes it has its lock.
+// questionFolder is the folder in the state folder. Changes to it require its lock.
 type questionFolder struct{ *state.Dir }
 
 // Read implements [QuestionFiles].

@@ -83,7 +83,7 @@ type Rule struct {
 	Decision    Decision
 	Reason      string // shown to the person and to the model
 	Origin      string // file:line, flag or "default"
-	Personal    bool   // it is not of a project's settings
+	Personal    bool   // not from a project's settings
 
 	// What Compile sets, to be faster:
 	literals                literals // of Path, in lower case unless the rule loosens
@@ -142,8 +142,8 @@ func (r *Rule) Compile() error {
 	return nil
 }
 
-// AllowsByName reports whether the rule loosens, is the person's, and knows a tool by a plain name
-// or glob alone, which is this name.
+// AllowsByName reports whether the rule loosens, is not a project's, and names tools only by a
+// plain name or glob that is equal to name.
 func (r *Rule) AllowsByName(name string) bool {
 	return r.isNarrow() && r.Personal && r.Tool != "" && r.Tool != "*" &&
 		r.Server+r.Source == "" && text.MatchName(r.Tool, name)
@@ -338,7 +338,7 @@ func (r *Rule) validateOffer() error {
 	return nil
 }
 
-// decidingRule returns the rule that decides of those that match; nil if none does.
+// decidingRule returns the matching rule that decides; nil if none matches.
 func decidingRule(rules []*Rule, matches func(*Rule) bool) *Rule {
 	for i, r := range rules {
 		if matches(r) {
@@ -348,8 +348,8 @@ func decidingRule(rules []*Rule, matches func(*Rule) bool) *Rule {
 	return nil
 }
 
-// prevailing returns the rule that decides if the first one matches: a rule of the caller's profile
-// loosens no deny of a file that is read before it.
+// prevailing returns the rule that decides if the first of rules matches. A rule of the caller's
+// profile does not loosen a denial from a file that is read before the profile's.
 func prevailing(rules []*Rule, matches func(*Rule) bool) *Rule {
 	first := rules[0]
 	if first.Profile != "" && first.Decision != Deny {

@@ -67,7 +67,7 @@ func (f *facts) inSandbox(by string, online bool) Confinement {
 	}
 }
 
-// confinement returns how the call runs unless a rule or an answer confines it, and whether it may not
+// confinement returns how the call runs if no rule or answer confines it, and whether it must not
 // run otherwise. No other code makes this decision.
 func (f *facts) confinement() (c Confinement, required bool) {
 	m := &f.means

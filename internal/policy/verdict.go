@@ -13,7 +13,8 @@ type Verdict struct {
 	Reason   string // one line for people; untrusted text in it is quoted
 	Origin   string // file:line, flag, "approval" or "default"
 	Clause   string // name of the clause of the policy that decided
-	// Later is set if no rule denied the call: it needs an answer, and answers cannot be read now.
+	// Later is set if no rule denied the call, but it needs an answer, and answers cannot be read
+	// now.
 	Later bool
 	// Rule is the rule that decided; nil if none did.
 	Rule *Rule
@@ -27,7 +28,7 @@ type Verdict struct {
 	Scopes []Scope
 	// Firm is set if no rule or approval can avoid the question.
 	Firm bool
-	// ByPath says that a rule allows the call only with its path.
+	// ByPath is set if a rule allows the call, but only together with its path.
 	ByPath bool
 	// Unread is set if the command line cannot be parsed reliably, Unsure if some
 	// of its programs are not known before it runs. The mode yolo denies such
@@ -47,18 +48,18 @@ type Verdict struct {
 	// because a rule denies the path or asks about it. It is safe for concurrent
 	// use. It is nil if no rule hides anything, and for all but built-in tools.
 	Hides func(path string) bool
-	// HidesKey is the same for calls from which Hides hides the same; "" if nothing is hidden.
+	// HidesKey is equal for calls from which Hides hides the same; "" if nothing is hidden.
 	HidesKey string
 	// Paths are the paths of the call, including the files that its command line
 	// writes.
 	Paths []string
-	// Contested is a server that failed and may have the name of the tool, because of
-	// which a call that would be allowed asks; "" if there is none.
+	// Contested is a failed server that may have the name of the tool, so that a call asks that
+	// would otherwise be allowed; "" if there is none.
 	Contested string
 	// Accept records what a person who confirms the call accepts for later calls as well; nil if
 	// there is nothing.
 	Accept func(context.Context) error
-	// Changes are the changes because of which a remembered approval was not used.
+	// Changes are the changes to the tool that void a remembered approval.
 	Changes []Change
 
 	remember string   // for a part of a command line: what an approval would cover
@@ -97,7 +98,7 @@ type CommandVerdict struct {
 	Clause   string   `json:"clause"` // name of the clause of the policy that decided
 
 	remember string // the first words of the commands that an approval would cover
-	moved    bool   // it runs what it finds in a folder that is not known to be of the project
+	moved    bool   // it runs what it finds in a folder that may not belong to the project
 }
 
 // Confinement says how a call runs if it is allowed.

@@ -68,7 +68,8 @@ func (l *location) cd(name string, args []word) {
 	}
 }
 
-// maxFolder is the most bytes of a folder that is followed: looking up each file in a deep one takes long.
+// maxFolder limits the length of folders that are followed, in bytes: looking up files in a deep
+// folder is slow.
 const maxFolder = 512
 
 func (l *location) findRuins(args []word) string {
@@ -114,8 +115,8 @@ func findOptions(args []word) int {
 	return len(args)
 }
 
-// ruined returns what followed by the first word that names the root folder, a
-// system folder or a home folder, or "" if none does.
+// ruined returns what, followed by the first word that names the root folder, a system folder or a
+// home folder, or "" if none does.
 func (l *location) ruined(what string, words []word) string {
 	for _, w := range words {
 		if w.gap {

@@ -137,7 +137,7 @@ func (c *Command) names(command string) Certainty {
 	return max(unknown, rest)
 }
 
-// Beginning returns the command of a rule that denies or asks without a "*" at its end, where
+// Beginning returns the command of a rule that denies or asks without a "*" at its end, because
 // nothing needs to follow.
 func Beginning(command string) string {
 	for {
@@ -168,8 +168,8 @@ func firstWord(command string) (word string, ok bool) {
 	return command, command != ""
 }
 
-// isOther reports whether the first letters show that a program is not the one of
-// the part.
+// isOther reports whether the first letters of a program rule out that it is the program of the
+// part.
 func (c *Command) isOther(program string) bool {
 	if c.dynamic || len(c.words) == 0 || c.words[0].glob {
 		return false
@@ -197,14 +197,15 @@ func firstLetter(program string) byte {
 	return name[0]
 }
 
-// anyRest ends the commands of other programs' rules: "git push:*" is what begins with "git push".
+// anyRest is how other programs' rules end: "git push:*" matches commands that begin with "git
+// push".
 const anyRest = ":*"
 
 // named is a word of a rule that denies or asks, behind the program.
 type named struct {
 	table  *table // of the program and the subcommands before it
 	text   string
-	option string // see [table.optionName]; "" if the word is no option
+	option string // see [table.optionName]; "" if the word is not an option
 }
 
 // named returns the words of a rule, with a word for each option and for its value.

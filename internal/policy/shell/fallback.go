@@ -5,15 +5,15 @@ import (
 	"slices"
 )
 
-// fallbacks are the folders in which a line may be as well, because a cd in it may fail or not run. The slices are
-// shared by copies, and not changed.
+// fallbacks are the folders in which a line may also be, because a cd in it may fail or not run.
+// Copies share the slices, which are never changed in place.
 type fallbacks struct {
 	dirs    []string // "" is where the line starts
 	failed  []string // where it is if a cd of a statement that has not ended fails
-	tooMany bool     // they are not followed any more
+	tooMany bool     // there are too many to follow
 }
 
-// maxFallbacks is the number of folders that are followed, and maxFailed that of failures.
+// Limits on the folders and failures that are followed.
 const (
 	maxFallbacks = 16
 	maxFailed    = 64
@@ -36,8 +36,8 @@ func (f *fallbacks) cd(name string, args []word, at location) {
 	f.limit()
 }
 
-// settle ends a statement after which the line goes on whether its cd failed or not. before is the number
-// of failures when it began.
+// settle ends a statement after which the line continues whether or not its cd failed. before is
+// the number of failures when it began.
 func (f *fallbacks) settle(before int, where location) {
 	all := slices.Concat(f.dirs, f.failed[before:])
 	slices.Sort(all)
@@ -52,7 +52,7 @@ func (f *fallbacks) limit() {
 	}
 }
 
-// appendNames appends what a name means in these folders.
+// appendNames appends the files that a name may refer to in these folders.
 func (f *fallbacks) appendNames(to []string, name string) []string {
 	if name == "" || path.IsAbs(name) || name[0] == '~' {
 		return to

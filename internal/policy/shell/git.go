@@ -81,7 +81,7 @@ func (r *runs) gitAlias(setting word, sub string, rest []word) {
 	}
 }
 
-// mayBeAlias reports whether git takes a word for an alias in its configuration: it is none of
+// mayBeAlias reports whether git may read a word as an alias of its configuration: it is not one of
 // git's own commands, and the line does not define it.
 func (t *table) mayBeAlias(args []word) bool {
 	r := t.readArgs(args, true)
@@ -91,7 +91,7 @@ func (t *table) mayBeAlias(args []word) bool {
 	})
 }
 
-// gitCommand returns the command of git that the value of an alias means.
+// gitCommand returns the git command that the value of an alias stands for.
 func gitCommand(value word, rest []word) []word {
 	words := []word{{text: "git", known: true}}
 	for f := range strings.FieldsSeq(value.text) {

@@ -65,20 +65,21 @@ func readVariables() variableTable {
 	return v
 }
 
-// plainValue matches text that programs take neither for an option, a file in another folder nor
+// plainValue matches text that programs take for neither an option nor a file in another folder nor
 // several words.
 const plainValue = `([A-Za-z0-9_.,:@%+][A-Za-z0-9_.,:@%+-]*)?`
 
-// plainWord matches the values of loops that are one word, and no option, wherever they are expanded.
+// plainWord matches values of loops that remain one word, and are not an option, wherever they are
+// expanded.
 var plainWord = lazy.NewRegexp(`^[A-Za-z0-9_./][A-Za-z0-9_./,:@%+-]*$`)
 
-// isHarmlessVariable reports whether no program does harm because of a variable with this value.
+// isHarmlessVariable reports whether no program does harm because a variable has this value.
 func isHarmlessVariable(name, value string) bool {
 	values := variables.Get().harmless[name]
 	return values != nil && values.MatchString(value)
 }
 
-// isLocalVariable reports whether no program acts on a variable, whatever its value is.
+// isLocalVariable reports whether no program acts on a variable, whatever its value.
 func isLocalVariable(name string) bool { return variables.Get().local[name] }
 
 // isPlainVariable reports whether an assignment sets a variable to a value that is harmless in the

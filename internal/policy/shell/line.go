@@ -50,9 +50,9 @@ type Command struct {
 	Unplaced bool
 	// Redirects is set if the part is a redirection to a file, and no command.
 	Redirects bool
-	// Passes is set if the part has no effect besides the other parts: a wrapper such as timeout
-	// whose command is a part of its own, or a variable that no program acts on. It needs no
-	// rule that allows it.
+	// Passes is set if the part has no effect besides that of other parts, so that it needs no
+	// rule: it is a wrapper such as timeout whose command is a part of its own, or a variable that
+	// no program acts on.
 	Passes bool
 	// Catastrophic is the reason why the part would ruin the machine; "" if it would not.
 	Catastrophic string

@@ -203,8 +203,8 @@ func (a *analysis) walk(root syntax.Node) {
 	})
 }
 
-// onlyIf reports whether what follows a statement runs only if it succeeds. above returns the nodes that
-// have it, up to depth: 1 is the innermost.
+// onlyIf reports whether what follows a statement runs only if the statement succeeds. above
+// returns the nodes that contain it; depth 1 is the innermost.
 func onlyIf(s *syntax.Stmt, depth int, above func(int) syntax.Node) bool {
 	for i := 1; i < depth && !s.Negated && !s.Background; i += 2 {
 		list, ok := above(i).(*syntax.BinaryCmd)
@@ -224,8 +224,9 @@ func onlyIf(s *syntax.Stmt, depth int, above func(int) syntax.Node) bool {
 // maxRounds is the number of times that the bodies of loops are analyzed for single values.
 const maxRounds = 64
 
-// unroll analyzes a loop for each of its values, if these are plain words, its body names the variable only to
-// expand it, and has no arithmetic, which may set a variable that the value of another names.
+// unroll analyzes a loop once for each of its values. The values must be plain words, and the body
+// must not use arithmetic, which may set a variable named by another's value, or use the variable
+// except to expand it.
 func (a *analysis) unroll(loop *syntax.ForClause) bool {
 	words, ok := loop.Loop.(*syntax.WordIter)
 	if !ok || loop.Select || len(words.Items) == 0 || !isLocalVariable(words.Name.Value) {

@@ -330,9 +330,9 @@ func (r *runs) written(w word) {
 	r.writes, r.unclear = append(r.writes, w.text), r.unclear || !w.isFile()
 }
 
-// ruined adds a file or a folder that a program removes or overwrites if it is there. It is not
-// among the files that are written, because the program may change others, too, so no rule that
-// allows a path covers it. "." says as little as no name.
+// ruined adds a file or folder that a program removes or overwrites if it exists. It is not among
+// the written files: the program may change others too, so no rule that allows a path covers it.
+// "." tells no more than no name at all.
 func (r *runs) ruined(w word) {
 	w.text = strings.TrimSuffix(w.text, "/")
 	if w.text != "." {

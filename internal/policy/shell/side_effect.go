@@ -69,17 +69,16 @@ func (a *analysis) addFiles(c *Command, program string, r runs) {
 	}
 }
 
-// isUnplaced reports whether a file is relative to a folder that is not known, to which a cd
-// has changed.
+// isUnplaced reports whether a file is relative to an unknown folder that a cd has changed to.
 func (a *analysis) isUnplaced(name string) bool {
 	return a.location != a.begin && !path.IsAbs(name) && (a.dir == "" || a.glob || a.tooMany || isOfOther(a.dir))
 }
 
-// isOfOther reports whether a path begins with the home folder of a user who is named.
+// isOfOther reports whether a path begins with the home folder of a named user, as in ~user.
 func isOfOther(name string) bool { return len(name) > 1 && name[0] == '~' && name[1] != '/' }
 
-// changes adds the files that well-known programs change although they have no harmless
-// arguments.
+// changes adds the files that well-known programs change, although no arguments of these programs
+// are known to be harmless.
 func (r *runs) changes(name string, args []word) {
 	files, t := operands(args), tableOf(name)
 	switch name {
@@ -131,7 +130,7 @@ func (r *runs) changes(name string, args []word) {
 	r.unclear = r.unclear || len(files) == 0 // they come from xargs, or an option has them
 }
 
-// deletes adds what find deletes: files with the names that it looks for, else all in its folders.
+// deletes adds what find deletes: files with the given names, or else everything in its folders.
 func (r *runs) deletes(args []word) {
 	folders, _ := findFolders(args)
 	var names []word

@@ -125,8 +125,8 @@ func readTables() *tableFile {
 	return file
 }
 
-// tableOf returns the table of a program, or nil if it has none. A version at the end
-// of its name and the prefix of the GNU version do not count.
+// tableOf returns the table of a program, or nil if it has none. It ignores a version at the end of
+// the name and the prefix of GNU versions.
 func tableOf(name string) *table {
 	if name == "" || name[0] == '$' || strings.Contains(name, " ") {
 		return nil
@@ -694,8 +694,8 @@ func (x optionValue) isTrial() bool {
 		(x.arity == noValue || x.value.known && has("client server", x.value.text))
 }
 
-// isNamed reports whether a word certainly means the program of the table: by its
-// name alone, or in a folder of the system.
+// isNamed reports whether a word certainly means the program of the table: it is the plain name, or
+// a path in a system folder.
 func (t *table) isNamed(word string) bool {
 	dir, name := path.Split(word)
 	if t.has("versions") {

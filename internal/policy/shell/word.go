@@ -42,7 +42,8 @@ func programName(word string) string {
 	return name
 }
 
-// plainName is programName without the g of GNU's programs where the system has others: grm is rm.
+// plainName is programName without the g prefix of GNU programs, on systems where they have one:
+// grm is rm.
 func plainName(word string) string {
 	name := programName(word)
 	if t := tableOf(name); has("gdd gshred", name) || t != nil && name == "g"+t.path && t.path != "cd" {
@@ -355,7 +356,8 @@ func literal(b *strings.Builder, out *word, s string, quoted bool) {
 	}
 }
 
-// nameOf returns the variable of an expansion that [analysis.unroll] lets pass, if it is its value; else "".
+// nameOf returns the variable of an expansion that is nothing but its value, which
+// [analysis.unroll] accepts; else "".
 func nameOf(p *syntax.ParamExp) string {
 	if p.Param == nil || p.Repl != nil || p.Exp != nil {
 		return ""

@@ -106,8 +106,7 @@ func (c *Config) Load(ctx context.Context) (*settings.Settings, []registry.Diagn
 	return c.set, c.diags, nil
 }
 
-// Forget makes the next use read the settings again, since a file has
-// changed.
+// Forget makes the next use read the settings again, after a file has changed.
 func (c *Config) Forget() { c.set, c.diags = nil, nil }
 
 // Options returns the options for reading settings. It determines the
@@ -137,8 +136,8 @@ func (c *Config) Options() (settings.Options, error) {
 	return o, nil
 }
 
-// showsProgram reports whether --import makes the running command answer for that program
-// alone. With --preset its servers join the registry instead.
+// showsProgram reports whether --import makes the command show only the tools of that program. With
+// --preset, its servers join the registry instead.
 func (c *Config) showsProgram() bool {
 	_, command, _ := strings.Cut(c.command.CommandPath(), " ")
 	if !slices.Contains([]string{"list", "search", "why", "schema", "servers", "discover", "doctor"}, command) {
@@ -148,8 +147,8 @@ func (c *Config) showsProgram() bool {
 	return preset == nil || !preset.Changed
 }
 
-// RefuseInside returns an error inside a tool's run, because a tool must not
-// extend what it may do. what is refused, such as "granting trust".
+// RefuseInside returns an error inside a tool's run, because a tool must not extend what it may do.
+// what names the refused action, such as "granting trust".
 func (c *Config) RefuseInside(what string) error {
 	switch {
 	case process.Depth(c.Environ) > 0:
@@ -178,7 +177,7 @@ func (c *Config) ReadFile(ctx context.Context, name string, max int64) ([]byte, 
 	})
 }
 
-// named returns an error of package os with the name of a file as the user wrote it.
+// named returns an error of package os with the file's name as the user wrote it.
 func named(name string, err error) error {
 	if err != nil {
 		err = fmt.Errorf("%s: %w", name, text.Cause(err))
@@ -193,8 +192,9 @@ func limited(data []byte, err error, name string, max int64) ([]byte, error) {
 	return data, err
 }
 
-// WriteFile writes a file named on the command line. Links in the project at root are not the user's own: one in
-// place of the file is replaced, and one of a folder must not lead out of the project.
+// WriteFile writes a file named on the command line. Links in the project at root may not be the
+// user's own: a link in place of the file is replaced, and a link to a folder must not lead out of
+// the project.
 func (c *Config) WriteFile(root, name string, content []byte) error {
 	file := c.Absolute(name)
 	folder, inside, err := c.folder(root, file)

@@ -53,7 +53,7 @@ type SessionOptions struct {
 	Asker engine.Asker
 	// ServerLog replaces the handler of servers' log messages; nil means stderr.
 	ServerLog func(func() func(mcpclient.LogMessage)) func() func(mcpclient.LogMessage)
-	// Began is told of each call, see [engine.Deps]; nil means that nobody is.
+	// Began is called with each call; see [engine.Deps]. It may be nil.
 	Began func(audit.Entry) func(*audit.Entry)
 	// InServers says that the result shows servers, so the diagnostics about entries of servers are
 	// not printed.
@@ -150,8 +150,8 @@ func (x *Engine) deps() engine.Deps {
 	}
 }
 
-// CheckSettings returns the mistakes that [settings.Load] does not find, such as in
-// the conditions of rules, as a [document.Error]. Nothing is started.
+// CheckSettings returns mistakes that [settings.Load] does not find, such as in the conditions of
+// rules, as a [document.Error]. It starts nothing.
 func (x *Engine) CheckSettings(ctx context.Context, set *settings.Settings) error {
 	s, err := engine.New(ctx, set, x.deps(), engine.Options{Still: true})
 	if err == nil {
@@ -222,7 +222,7 @@ func (x *Engine) close(ctx context.Context) error {
 		s.Close()
 	}
 	if x.exporter != nil {
-		// What is left is sent even if ctx has ended.
+		// Pending data is sent even if ctx has ended.
 		if err := x.exporter.Close(context.WithoutCancel(ctx)); err != nil {
 			x.io.Log.Debug("exporting telemetry", "err", err)
 		}
@@ -234,7 +234,7 @@ const (
 	// slowStart is how long a server may take to start before the person is told how
 	// to avoid the wait.
 	slowStart = 3 * time.Second
-	// slowNoted is the name for firstTime.
+	// slowNoted is the file name for firstTime.
 	slowNoted = "cache-hint-shown"
 )
 
@@ -260,7 +260,7 @@ func (x *Engine) NoteSlowServer(s *engine.Session, reg *registry.Registry) {
 	}
 }
 
-// recordings are the recording that a run makes or uses: all its sessions have the same.
+// recordings opens the recording that a run makes or replays. All its sessions use the same.
 type recordings struct {
 	config   *Config
 	recorder *recording.Recorder
@@ -295,7 +295,7 @@ func (r *recordings) openFiles(ctx context.Context, set *settings.Settings) erro
 	return r.detach()
 }
 
-// detach keeps what a replay stores apart from what other runs read: answers of a recording are not
+// detach separates what a replay stores from what other runs read: answers from a recording are not
 // those of a server.
 func (r *recordings) detach() (err error) {
 	if r.apart, err = os.MkdirTemp("", "toolreg-replay-"); err == nil {
@@ -310,7 +310,7 @@ func (r *recordings) detach() (err error) {
 // close writes the recording.
 func (r *recordings) close() error {
 	if r.apart != "" {
-		_ = os.RemoveAll(r.apart) // what is left is read by nobody
+		_ = os.RemoveAll(r.apart) // nothing reads what remains
 	}
 	if r.recorder == nil {
 		return nil
@@ -325,7 +325,7 @@ func (r *recordings) close() error {
 	return nil
 }
 
-// writeRecording replaces the file of --record, or only checks that it can.
+// writeRecording replaces the file of --record, or without commit only checks that it can.
 func (r *recordings) writeRecording(data []byte, commit bool) error {
 	file := r.config.Absolute(r.config.Globals.Record)
 	folder, _, err := r.config.folder(r.root, file)
@@ -352,7 +352,7 @@ func (r *recordings) writeRecording(data []byte, commit bool) error {
 	return nil
 }
 
-// startTelemetry starts to export what the run does, once.
+// startTelemetry starts exporting traces and metrics, once.
 func (x *Engine) startTelemetry(ctx context.Context, set *settings.Settings) error {
 	if x.exporter != nil {
 		return nil
@@ -383,7 +383,7 @@ func (x *Engine) startTelemetry(ctx context.Context, set *settings.Settings) err
 	return nil
 }
 
-// WriteMetrics answers a request for the metrics, for Prometheus.
+// WriteMetrics answers a request for metrics from Prometheus.
 func (x *Engine) WriteMetrics(w http.ResponseWriter, r *http.Request, numbers *telemetry.Numbers) {
 	w.Header().Set("Content-Type", telemetry.PrometheusType)
 	if err := x.exporter.WritePrometheus(r.Context(), w, numbers); err != nil {

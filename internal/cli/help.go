@@ -84,7 +84,7 @@ func (e *Env) pageHelp(cmd *cobra.Command) {
 	}
 }
 
-// Topic is the annotation of a command with the help topic that its help ends by naming.
+// Topic is the annotation of a command that names the help topic at the end of its help.
 const Topic = "topic"
 
 // MoreFlags is the line with which the help of a command names the flags that it leaves out.
@@ -166,11 +166,11 @@ func nameLines(commands []*cobra.Command) string {
 // these commands. Every command accepts the flag, but only their help shows it.
 const usedBy = "used by"
 
-// rare is the annotation of a flag that few users need: "toolreg help flags" has it, and
-// the help of its commands has not.
+// rare is the annotation of a flag that few users need. "toolreg help flags" shows it; the help of
+// its commands does not.
 const rare = "rare"
 
-// MarkRare leaves flags out of the help of a command, for those that few users need.
+// MarkRare marks flags that few users need, so that the help of the command omits them.
 func MarkRare(flags *pflag.FlagSet, names ...string) {
 	for _, name := range names {
 		f := flags.Lookup(name)
@@ -181,8 +181,8 @@ func MarkRare(flags *pflag.FlagSet, names ...string) {
 	}
 }
 
-// OwnFlags returns the flags that the help of a command shows: those that only it has, and
-// the global ones that not every command uses, without those that few users need.
+// OwnFlags returns the flags that the help of a command shows: its own, and global flags that not
+// every command uses, without those that few users need.
 func OwnFlags(cmd *cobra.Command) *pflag.FlagSet {
 	own := pflag.NewFlagSet(cmd.Name(), pflag.ContinueOnError)
 	eachOwnFlag(cmd, func(f *pflag.Flag) {
@@ -193,8 +193,8 @@ func OwnFlags(cmd *cobra.Command) *pflag.FlagSet {
 	return own
 }
 
-// eachOwnFlag visits the flags that only a command has, and the global ones that it uses
-// and not every command.
+// eachOwnFlag visits a command's own flags, and the global ones that it uses but not every command
+// does.
 func eachOwnFlag(cmd *cobra.Command, visit func(*pflag.Flag)) {
 	cmd.LocalFlags() // adds those of the parents
 	path := strings.TrimPrefix(cmd.CommandPath(), cmd.Root().Name()+" ")
@@ -216,8 +216,8 @@ func GlobalFlags(root *cobra.Command) *pflag.FlagSet {
 	return all
 }
 
-// RareFlags returns the flags that few users need. Their usage ends with the commands that
-// use them.
+// RareFlags returns the flags that few users need. The usage of each ends with the names of its
+// commands.
 func RareFlags(root *cobra.Command) *pflag.FlagSet {
 	found, users := map[string]*pflag.Flag{}, map[string][]string{}
 	var walk func(*cobra.Command)

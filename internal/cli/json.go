@@ -145,8 +145,8 @@ func (f *Filter) print(ctx context.Context, text io.Writer, encoded func([]byte)
 	}
 }
 
-// next returns the next value as it is printed: the text of a string, or JSON. If the
-// expression failed it returns the error, at the end io.EOF.
+// next returns the next value in printed form: the text of a string, or JSON. It returns the error
+// if the expression failed, and io.EOF at the end.
 func next(iter gojq.Iter) any {
 	v, ok := iter.Next()
 	switch v := v.(type) {

@@ -33,8 +33,8 @@ func EncodeJSON(v any) ([]byte, error) {
 	return text.EscapeJSON(data), nil
 }
 
-// encoded collects a document. The encoder writes it whole, so that append allocates
-// little more than its size.
+// encoded collects a document. The encoder writes it in one piece, so that append allocates little
+// more than its size.
 type encoded []byte
 
 func (d *encoded) Write(p []byte) (int, error) {
@@ -309,8 +309,8 @@ func (o *IO) finish(ctx context.Context, err error) int {
 	return f.Exit
 }
 
-// NewErrorBodyForPerson is [NewErrorBody] with what only people are told, not models: the id of the
-// question about a call.
+// NewErrorBodyForPerson is [NewErrorBody] with the id of the question about a call, which models
+// are not told.
 func NewErrorBodyForPerson(ctx context.Context, err error) ErrorBody {
 	f := NewErrorBody(ctx, err)
 	if e, ok := errors.AsType[*exec.NeedsConfirmation](err); ok && e.Kept != nil {

@@ -107,7 +107,7 @@ func firstParam(schema []byte) string {
 	return ""
 }
 
-// Unread returns err, with a hint about stdin if params are invalid and the file there was not read.
+// Unread adds a hint to err if params are invalid because a file on stdin was not read.
 func (o *IO) Unread(err error, p *ParamsOptions, argv []string) error {
 	_, invalid := errors.AsType[*registry.ArgsError](err)
 	if !invalid || !o.InFile || o.read != "" || len(argv) == 0 && p.params == "" && p.file == "" {
@@ -136,7 +136,7 @@ func (c *Config) baseParams(ctx context.Context, o *ParamsOptions,
 	return data, true, err
 }
 
-// ReadStdin reads stdin up to one byte more than max, once; what is what it has, for errors.
+// ReadStdin reads stdin up to one byte more than max, once. what names its content in errors.
 func (o *IO) ReadStdin(what string, max int64) ([]byte, error) {
 	if o.read != "" {
 		return nil, &UsageError{Err: fmt.Errorf("stdin was already read for %s", o.read)}

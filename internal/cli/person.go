@@ -160,8 +160,7 @@ func (p *Person) Require(missing error) (*ui.TTY, error) {
 	return tty, nil
 }
 
-// AtKeyboard reports whether a person at a terminal runs the command, not a
-// script or a tool.
+// AtKeyboard reports whether a person runs the command at a terminal, and not a script or a tool.
 func (p *Person) AtKeyboard() bool {
 	return p.io.OutTTY && p.io.ErrTTY && !p.NonInteractive &&
 		!p.io.Quiet && !p.io.JSON && !process.InsideTool(p.io.environ)

@@ -46,8 +46,8 @@ type Command = struct {
 	New  func(*Env) *cobra.Command
 }
 
-// addCommands adds the commands that a command line needs: building them all takes
-// a twentieth of a short run.
+// addCommands adds only the commands that a command line needs: building all takes a twentieth of a
+// short run.
 func (p *Program) addCommands(root *cobra.Command, e *Env) {
 	name := firstWord(root.PersistentFlags(), e.Argv)
 	wanted := func(c Command) bool { return c.Name == name && name != "" }

@@ -187,18 +187,17 @@ func (e *Env) showPage(ctx context.Context, leave func()) {
 }
 
 const (
-	// headroom is how much may be allocated between two garbage collections. Little
-	// stays in memory, but decoding the messages of one call takes half a MiB, so without
-	// headroom the collector would run every few calls.
+	// headroom is how much may be allocated between two garbage collections. Little memory stays in
+	// use, but decoding the messages of one call takes half a MiB, so without headroom the
+	// collector would run every few calls.
 	headroom = 16 << 20
 	// leastPercent is the minimum growth of the heap between two collections. With
 	// thousands of clients each collection takes longer and should run less often.
 	leastPercent = 50
 )
 
-// CollectLater makes the garbage collector run after headroom was allocated. It adjusts
-// the target after each collection. It does nothing if GOGC is set. For commands that go
-// on until they are stopped.
+// CollectLater makes the garbage collector run only after headroom was allocated. It adjusts the
+// target after each collection, and does nothing if GOGC is set. It is for long-running commands.
 func CollectLater() {
 	if os.Getenv("GOGC") != "" {
 		return
@@ -213,9 +212,8 @@ func CollectLater() {
 	runtime.AddCleanup(marker, func(struct{}) { CollectLater() }, struct{}{})
 }
 
-// Env holds what a command may need. Everything costly is created when first used, so
-// that a command pays only for what it uses. The functions of a command take only the
-// parts that they use.
+// Env holds what a command may need. Costly parts are created when first used, so that a command
+// pays only for what it uses. The functions of a command take only the parts that they use.
 type Env struct {
 	Version string
 	Argv    []string // the command line, without the program
@@ -266,8 +264,9 @@ func (e *Env) prepare(cmd *cobra.Command) error {
 	return nil
 }
 
-// checkEmpty returns an error for a flag with an empty value, such as an unset variable of a shell. It does
-// not mean the default: without its --replay or --profile a command would do more than was asked for.
+// checkEmpty returns an error for a flag with an empty value, such as from an unset shell variable.
+// Empty does not mean the default: without its --replay or --profile, a command would do more than
+// was intended.
 func checkEmpty(flags *pflag.FlagSet) (err error) {
 	flags.Visit(func(f *pflag.Flag) {
 		values := []string{f.Value.String()}

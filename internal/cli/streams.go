@@ -104,8 +104,8 @@ func (o *IO) follow(g settings.Globals, jqFlag bool) (err error) {
 	return err
 }
 
-// LogAt makes Log print entries from a level on, as lines of text or, if asJSON is set, of JSON.
-// Then all else that is printed on stderr is in such lines too, at any level.
+// LogAt makes Log print entries from a level on, as lines of text or, with asJSON, of JSON. With
+// asJSON, everything else on stderr is printed as such lines too, at any level.
 func (o *IO) LogAt(level slog.Level, asJSON bool) {
 	options := &slog.HandlerOptions{Level: level}
 	if asJSON {
@@ -228,7 +228,7 @@ func (p *pipeWriter) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// keep collects or discards b if that is what a write does now.
+// keep collects or discards b if the writer is in that state.
 func (p *pipeWriter) keep(b []byte) (n int, done bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -103,10 +103,9 @@ func (t *Trust) Grant(ctx context.Context, p *settings.Project) error {
 	return nil
 }
 
-// offer asks once on a terminal whether to trust an untrusted project, or one that runs
-// other programs outside it than when it was trusted, and reports whether the settings
-// must be read again. A no is stored for exactly what was shown; later runs only warn. p
-// may be nil.
+// offer asks once, at a terminal, whether to trust a project that is untrusted or now runs other
+// programs outside it than when it was trusted. It reports whether the settings must be read again.
+// A refusal is stored for exactly what was shown; later runs only warn. p may be nil.
 func (t *Trust) offer(ctx context.Context, command string, p *settings.Project) (changed bool, err error) {
 	if p == nil || p.Trusted && !p.Outside || p.Obstacle != "" ||
 		p.Hash == "" || !t.mayOffer(command) || t.Declined(p) {
@@ -183,8 +182,8 @@ func (t *Trust) saveRefusal(ctx context.Context, p *settings.Project, hash strin
 	}
 }
 
-// withRefusal replaces the diagnostics about a project that the person refused to trust by a
-// single line, because they know the rest. p may be nil.
+// withRefusal replaces the diagnostics about a project that the person refused to trust by a single
+// line, since the person knows the rest. p may be nil.
 func (t *Trust) withRefusal(p *settings.Project, diags []registry.Diagnostic) []registry.Diagnostic {
 	if p == nil || p.Trusted || len(p.Covered) == 0 || !t.Declined(p) {
 		return diags

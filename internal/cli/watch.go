@@ -21,9 +21,8 @@ import (
 // to another file.
 const watchEvery = time.Second
 
-// Watcher detects changes of the files on which a session depends. It records the state
-// of a file before the file is read, and not again until it has noticed a change, so that
-// it misses none.
+// Watcher detects changes to the files that a session depends on. It records the state of a file
+// before the file is read, and not again until it has noticed a change, so that it misses none.
 type Watcher struct {
 	env     *Env
 	state   map[string]string // of each file
@@ -59,8 +58,8 @@ func (w *Watcher) reset() {
 	}
 }
 
-// Add records the state of the files of a session, which it must not have read yet: lock files,
-// plugins, what runs without a question, because trust ends when that changes, and trust itself.
+// Add records the state of the files of a session, before the session reads them: lock files,
+// plugins, trust, and files that run without a question, because trust ends when they change.
 func (w *Watcher) Add(from *engine.Session) {
 	w.record(filepath.Join(from.Settings.ProjectRoot, lock.Name))
 	if user := settings.UserFolder(w.env.Config.Environ); user != "" {
@@ -77,8 +76,8 @@ func (w *Watcher) Add(from *engine.Session) {
 	w.addDocuments(from)
 }
 
-// addDocuments records the state of the documents of APIs. To which other files they refer is
-// known when they have been read.
+// addDocuments records the state of APIs' documents. Other files that they refer to are known only
+// after reading them.
 func (w *Watcher) addDocuments(from *engine.Session) {
 	for _, api := range from.Servers.APIs() {
 		w.record(api.Files()...)
@@ -94,9 +93,9 @@ func (w *Watcher) record(paths ...string) {
 	}
 }
 
-// Follow calls reload with the current session after every change until ctx is done. If
-// reload fails, it prints the error and the earlier session stays in use. A file that has
-// another time but the same content has not changed.
+// Follow calls reload with the current session after every change, until ctx is done. If reload
+// fails, it prints the error and keeps the earlier session. A file with a new time but the same
+// content has not changed.
 func (w *Watcher) Follow(ctx context.Context, from *engine.Session,
 	reload func(*engine.Session) (*engine.Session, error)) {
 	tick := time.Tick(watchEvery)

@@ -199,8 +199,8 @@ func (c *charts) add(e audit.Entry) {
 	}
 }
 
-// Charts returns the page of stats --html for the calls in this project since a time, which is
-// given as to --since.
+// Charts returns the page of stats --html for the calls in this project since a time, in the syntax
+// of --since.
 func Charts(ctx context.Context, e *cli.Env, set *settings.Settings, since string) ([]byte, error) {
 	o := &statsOptions{auditOptions: auditOptions{since: since}, project: true}
 	_, charts, err := o.scan(ctx, e, set, true)

@@ -19,10 +19,10 @@ import (
 	"github.com/toolreg/toolreg/internal/ui/asking"
 )
 
-// ask asks the person at the terminal for missing required params, unless the params
-// have other mistakes. With optional it asks even if no param is required. line is the
-// command line that would have made the call; "" if no question was asked. If the
-// person leaves required params empty, the call is made without them and refused.
+// ask asks the person at the terminal for missing required params, unless the params have other
+// mistakes. With optional it asks even if no param is required. line is the command line that would
+// have made the same call; "" if no question was asked. If the person leaves required params empty,
+// the call is made without them and fails validation.
 func ask(ctx context.Context, e *cli.Env, f engine.Found, params json.RawMessage,
 	optional bool) (completed json.RawMessage, line string, err error) {
 	if !e.IO.InTTY || !e.IO.OutTTY || !e.IO.ErrTTY || e.IO.JSON {

@@ -203,14 +203,14 @@ func call(ctx context.Context, e *cli.Env, s *engine.Session, o *options, name s
 	return exec.ResultError(result, err)
 }
 
-// leftCall is a call that was left to its server, as JSON.
+// leftCall is a call that its server continues, as JSON.
 type leftCall struct {
 	Task string `json:"task"` // id for toolreg tasks
 	Tool string `json:"tool"`
 }
 
-// Print prints the result of a call that was made earlier, and returns what [exec.ResultError]
-// does.
+// Print prints the result of a call that was made earlier. It returns what [exec.ResultError]
+// returns.
 func Print(ctx context.Context, e *cli.Env, t *registry.Tool, result registry.Result, err error) error {
 	p := &printer{ios: e.IO, person: e.Person}
 	if err == nil || result.IsError {
@@ -328,8 +328,8 @@ func flagError(e *cli.Env) func(*cobra.Command, error) error {
 	}
 }
 
-// asParam returns an unknown flag as the argument k=v that was meant, with its
-// value in the command line; a flag without value is true.
+// asParam returns an unknown flag as the argument k=v that was probably meant, with its value from
+// the command line. A flag without a value is true.
 func asParam(flag string, argv []string) string {
 	key, value := strings.ReplaceAll(flag, "-", "_"), "true"
 	for i, arg := range argv {

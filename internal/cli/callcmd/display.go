@@ -24,7 +24,7 @@ type printer struct {
 	ios       *cli.IO
 	person    *cli.Person
 	raw       bool
-	outputDir string // folder in which parts with bytes are saved; "" means not to save them
+	outputDir string // folder for image, audio and resource parts; "" means not to save them
 	images    picture.Protocol
 	streamed  bool // the output was streamed, so the result is not printed
 }

@@ -15,12 +15,12 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// HeldError reports that the calls of a response were not run, because some need answers. It
+// HeldError reports that the calls of a response were not run because some of them need answers. It
 // wraps registry.ErrNeedsConfirmation.
 type HeldError struct {
 	Questions []engine.KeptQuestion
-	// Ran is set if calls were run before a script came to its question. They are not run again
-	// when the same response is given.
+	// Ran is set if calls ran before a script stopped at its question. They are not repeated when
+	// the same response is given again.
 	Ran bool
 }
 
@@ -40,8 +40,8 @@ func (e *HeldError) Hint() string {
 	return "answer them with toolreg approvals answer, then give the same response again"
 }
 
-// callHeld makes calls that were asked about, up to the first script that has a question. The
-// error is then a *HeldError, and the response goes on there when it is given again.
+// callHeld makes calls that were asked about, up to the first script that stops at a question. The
+// error is then a *HeldError, and the response continues there when it is given again.
 func (r *roundTrip) callHeld(ctx context.Context, calls []provider.Call,
 	plan []planned, answers []provider.Answer, together int) error {
 	for _, part := range segments(plan) {
@@ -61,7 +61,7 @@ func (r *roundTrip) callHeld(ctx context.Context, calls []provider.Call,
 	return nil
 }
 
-// once makes a call, unless the response was given before and it finished then.
+// once makes a call, unless it finished when the same response was given before.
 func (r *roundTrip) once(p planned, call func() (registry.Result, error)) (registry.Result, error) {
 	if r.journal == nil {
 		return call()
@@ -72,8 +72,8 @@ func (r *roundTrip) once(p planned, call func() (registry.Result, error)) (regis
 	})
 }
 
-// segments divides calls into those that are held together: up to the next composite, whose
-// script may ask about more.
+// segments divides calls into groups that are held together. Each ends with a composite, whose
+// script may ask about further calls.
 func segments(plan []planned) [][]planned {
 	var all [][]planned
 	for len(plan) > 0 {
@@ -86,10 +86,9 @@ func segments(plan []planned) [][]planned {
 	return all
 }
 
-// take asks about calls that are going to run, unless that was done before, and takes the
-// answers.
+// take asks about calls that are about to run, unless that was done before, and takes the answers.
 func (r *roundTrip) take(ctx context.Context, calls []provider.Call, plan []planned) error {
-	for range 2 { // if another run is faster, a question is open again
+	for range 2 { // twice, because another run may take the answers first
 		if err := r.askAll(ctx, calls, plan); err != nil {
 			return err
 		}
@@ -109,8 +108,8 @@ func (r *roundTrip) take(ctx context.Context, calls []provider.Call, plan []plan
 	return fmt.Errorf("the calls were not run, because the answers cannot be taken: %w", registry.ErrNeedsConfirmation)
 }
 
-// askAll asks about all calls that were neither finished when the response was given before
-// nor asked about yet. The error is a *HeldError if one has no answer.
+// askAll asks about all calls that did not finish when the response was given before and were not
+// asked about yet. If one has no answer, the error is a *HeldError.
 func (r *roundTrip) askAll(ctx context.Context, calls []provider.Call, plan []planned) error {
 	var open []engine.KeptQuestion
 	copies, files := map[string]int{}, map[string]bool{}

@@ -88,10 +88,10 @@ type Dialogue struct {
 	Diagnose func([]registry.Diagnostic)
 	// Parallel runs all calls of a response concurrently.
 	Parallel bool
-	// Hold runs no call while one needs an answer. The error is then a *HeldError.
+	// Hold runs no call as long as one needs an answer. The error is then a *HeldError.
 	Hold bool
-	// Line is the place of the response among others that are answered at the same time.
-	// nil means there are no others.
+	// Line puts the response in order with others that are answered at the same time. It is nil if
+	// there are none.
 	Line Line
 	// Begin returns the context and the request of a call, given its index in the response,
 	// before it is made. May be nil.
@@ -104,7 +104,7 @@ type Dialogue struct {
 type Line interface {
 	// Wait waits until it is the turn of this response.
 	Wait(context.Context) error
-	// Leave lets the next response have its turn.
+	// Leave ends this response's turn.
 	Leave()
 }
 
@@ -119,7 +119,7 @@ type Made struct {
 	Took   time.Duration
 }
 
-// roundTrip is the answering of one response.
+// roundTrip answers one response.
 type roundTrip struct {
 	*Dialogue
 	ran     atomic.Bool     // whether a call has started
@@ -345,7 +345,7 @@ func answerOf(r registry.Result, err error) provider.Answer {
 	return a
 }
 
-// maxListed limits how many tools are named if one is unknown.
+// maxListed limits how many existing tools an error about an unknown tool lists.
 const maxListed = 50
 
 // explainUnknown lists the existing tools, beginning with similar names.

@@ -275,8 +275,7 @@ func (a answer) lines() string {
 	return b.String()
 }
 
-// ask makes cobra complete the last word of a line; the first one is the word
-// after the program's name.
+// ask has cobra complete the last of words, which follow the program's name.
 func ask(ctx context.Context, root *cobra.Command, words []string) answer {
 	var out bytes.Buffer
 	root.SetOut(&out)

@@ -34,13 +34,13 @@ import (
 //go:embed starter
 var starters embed.FS
 
-// way is a use of toolreg that init sets up.
+// way is a use case that init sets up.
 type way struct {
 	name, does string
 	file       string   // the name of its settings file; "" if it needs none
 	user       bool     // the file is in the user's folder, not the project's
-	copies     bool     // the servers of other programs' files are copied, from the same side
-	next       []string // the commands to go on with; PROGRAM is one that was found
+	copies     bool     // copy the servers of other programs' files in the same scope
+	next       []string // the commands to continue with; PROGRAM stands for a program that was found
 }
 
 func ways() []way {
@@ -163,7 +163,7 @@ func run(ctx context.Context, e *cli.Env, name string) error {
 	note, how := e.Config.GeminiSettings(s)
 	shown := d
 	if w.file != "" && !w.copies {
-		shown.Found = nil // they matter only to the others
+		shown.Found = nil // only other ways use them
 	}
 	return e.IO.PrintText(d, documentText(shown, note, how))
 }
@@ -246,7 +246,7 @@ func create(ctx context.Context, e *cli.Env, s *settings.Settings, w way, d *ini
 		e.IO.Notef("%s", note)
 	}
 	d.Created = path
-	if !w.user && w.file == "settings.yaml" && !granted { // else nothing in it counts
+	if !w.user && w.file == "settings.yaml" && !granted { // otherwise nothing in it has an effect
 		d.Next = append(d.Next, "toolreg trust grant")
 	}
 	return err

@@ -130,8 +130,8 @@ func runCost(ctx context.Context, e *cli.Env, o *options, name string) error {
 	return o.StrictFailure(reg)
 }
 
-// formats returns the format of the declarations, and those whose sums are shown: of a program
-// with models of one provider, only that provider's.
+// formats returns the format of the declarations, and the formats whose sums are shown. For an
+// imported program with models of one provider, that is only that provider's.
 func (o *costOptions) formats(view *imports.Program) (provider.Format, []provider.Format, error) {
 	if view == nil || view.Format == "" {
 		f, err := provider.Lookup(o.format)
@@ -179,7 +179,7 @@ func (o *options) counted(ctx context.Context, e *cli.Env, s *engine.Session,
 	return tools, all, err
 }
 
-// script returns the tool run_script as it is declared, if it is and is wanted; else nil.
+// script returns the tool run_script in its declared form; nil if it is not declared or not wanted.
 func (o *options) script(ctx context.Context, s *engine.Session,
 	reg *registry.Registry, name string) (*registry.Tool, error) {
 	if name != "" {
@@ -263,7 +263,7 @@ func deferredCost(f provider.Format, defs []registry.Definition, names []string,
 	return &cost{Name: "with --defer", Tools: len(defs) - r.Deferred, Bytes: size, Tokens: r.Tokens}
 }
 
-// compare sets what the filter saves of the whole.
+// compare sets the sum of all tools and what the filter saves.
 func (doc *costDocument) compare(whole cost) {
 	doc.Whole = &whole
 	doc.Saved = &cost{Name: "saved", Tools: whole.Tools - doc.Total.Tools,

@@ -59,8 +59,8 @@ func (d Document) print(ios *cli.IO, tools []*registry.Tool, all bool) error {
 	return err
 }
 
-// encoded is the JSON of tools with commas between them, and a marker, a text that nothing in a
-// definition can contain, in place of each schema.
+// encoded is the JSON of tools with commas between them. In place of each schema it has a marker, a
+// text that cannot occur in a definition.
 type encoded struct {
 	tools, marker []byte
 	schemas       []json.RawMessage

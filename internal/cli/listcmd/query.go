@@ -59,9 +59,8 @@ func (q *Query) document(f found) Document {
 	return d
 }
 
-// findTools finds the tools and what is known of those that are hidden. If ctx ends, it
-// returns what was loaded before. With an error it returns the registry, if there is one,
-// and its diagnostics.
+// findTools finds the tools, and what is known of hidden ones. If ctx ends, it returns what was
+// loaded before. With an error it returns the registry, if there is one, and its diagnostics.
 func (q *Query) findTools(ctx context.Context, s *engine.Session) (found, error) {
 	reg, tools, err := q.tools(ctx, s)
 	if reg == nil {
@@ -104,8 +103,8 @@ func (q *Query) findTools(ctx context.Context, s *engine.Session) (found, error)
 // denied.
 func (q *Query) named() bool { return q.Tool != "" && !text.IsGlob(q.Tool) }
 
-// tools returns the tools of the selection in the order of listings, or those of them
-// with the name.
+// tools returns the selected tools in the order of listings, limited to those with the name if
+// there is one.
 func (q *Query) tools(ctx context.Context, s *engine.Session) (*registry.Registry, []*registry.Tool, error) {
 	if q.named() {
 		f, err := s.Tools.Find(ctx, q.Tool, engine.Query{Script: true})

@@ -77,7 +77,7 @@ type lockDocument struct {
 	File    string        `json:"file"`
 	Tools   int           `json:"tools"`
 	Changes []lock.Change `json:"changes"`
-	// Unasked are the sources that were not asked, whose tools stay in the file as they were.
+	// Unasked are the sources that were not asked. Their tools stay unchanged in the file.
 	Unasked []unasked `json:"unasked,omitempty"`
 }
 
@@ -87,7 +87,7 @@ type unasked struct {
 	Tools  int    `json:"tools"` // how many the file has of it
 	Reason string `json:"reason"`
 
-	unknown bool // whether they are the same is not known; else a setting switches it off
+	unknown bool // unknown whether they changed; otherwise a setting turns it off
 }
 
 func run(ctx context.Context, e *cli.Env, o *options, names []string) error {
@@ -188,8 +188,8 @@ func run(ctx context.Context, e *cli.Env, o *options, names []string) error {
 	return nil
 }
 
-// pinned reads the lock file; nil if it does not exist. A file that cannot be read is
-// replaced, unless it is needed: for a check, or if only some tools are pinned again.
+// pinned reads the lock file; nil if it does not exist. An unreadable file is an error for a check,
+// or if only some tools are pinned again; otherwise it is replaced.
 func (o *options) pinned(ios *cli.IO, folder string, some bool) (*lock.File, error) {
 	was, err := lock.Read(folder)
 	switch {
@@ -208,8 +208,8 @@ func (o *options) pinned(ios *cli.IO, folder string, some bool) (*lock.File, err
 	return was, nil
 }
 
-// leave returns the sources in the file that were not asked, in its order. Their tools stay as
-// they are, so that a later change of theirs shows.
+// leave returns the sources in the file that were not asked, in its order. Their tools stay
+// unchanged, so that later changes to them are detected.
 func (o *options) leave(s *engine.Session, reg *registry.Registry, was *lock.File) []unasked {
 	var out []unasked
 	for _, e := range was.Tools {
@@ -219,7 +219,7 @@ func (o *options) leave(s *engine.Session, reg *registry.Registry, was *lock.Fil
 		}
 		u := s.Tools.Unasked(reg, e.Source)
 		if u.Reason == "" || o.user && u.Unknown && !s.Settings.Globals.NoUser {
-			// The user's file is not about the project.
+			// The user's lock file does not depend on the project.
 			continue
 		}
 		out = append(out, unasked{e.Source, 1, u.Reason, u.Unknown})
@@ -227,9 +227,9 @@ func (o *options) leave(s *engine.Session, reg *registry.Registry, was *lock.Fil
 	return out
 }
 
-// narrow leaves the tools of sources that were not asked and, if there are names, all tools
-// except the named ones as they were: a file to be written keeps them, and a check does not
-// compare them. Each name must be that of a tool that is registered or was pinned.
+// narrow restricts the new file to what was asked about: tools of other sources and, if there are
+// names, all other tools stay as they were, and a check does not compare them. Each name must be
+// that of a tool that is registered or was pinned.
 func narrow(was, now *lock.File, reg *registry.Registry, names []string, left []unasked, check bool) error {
 	var tools []*registry.Tool // tools whose names are not in the file, such as aliases and names set by overrides
 	for _, name := range names {

@@ -30,8 +30,8 @@ const (
 	maxHelpDescription = 400
 )
 
-// readHelp reads a help text as argparse, click, cobra, clap, getopt and most programs
-// print it. What it does not understand it leaves out.
+// readHelp reads a help text as argparse, click, cobra, clap, getopt and most programs print it. It
+// skips what it does not understand.
 func readHelp(help string) *scriptHelp {
 	h := &scriptHelp{}
 	lines := strings.Split(strings.ReplaceAll(help, "\r", ""), "\n")
@@ -196,7 +196,7 @@ func typeOf(placeholder string) (kind string, values []string) {
 	return "string", nil
 }
 
-// describe sets the description, and what it says about the values.
+// describe sets the description, and finds the allowed values in it.
 func (p *helpParam) describe(description string) {
 	if m := possibleValues.Get().FindStringSubmatch(description); m != nil && len(p.values) == 0 {
 		for value := range strings.SplitSeq(m[1], ",") {

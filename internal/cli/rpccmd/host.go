@@ -17,7 +17,7 @@ import (
 	"github.com/toolreg/toolreg/internal/timing"
 )
 
-// host is the host of a connection, with the session that answers it.
+// host is the program at the other end of a connection, and the session that serves it.
 type host struct {
 	rpc.Host
 	env    *cli.Env
@@ -31,13 +31,13 @@ type host struct {
 
 	mu      sync.Mutex
 	current *engine.Session
-	binding *binding           // of the last declare
-	seen    *registry.Registry // that the host was shown, or told of as changed; nil means none
+	binding *binding           // of the latest declare
+	seen    *registry.Registry // what the host has seen, or was told has changed; nil means nothing
 	changed map[*mcpclient.Source]bool
 	told    map[registry.Diagnostic]bool
 }
 
-// binding is what a declare declares. Its fields may be read once done is closed.
+// binding is the outcome of a declare request. Its fields may be read once done is closed.
 type binding struct {
 	before   *binding
 	done     chan struct{}
@@ -53,8 +53,8 @@ func newHost(e *cli.Env, preset string) *host {
 	}
 }
 
-// initialize creates the session, which needs to know what the host answers. life is the
-// context of the connection.
+// initialize creates the session, which depends on what the host can answer. life is the context of
+// the connection.
 func (h *host) initialize(life context.Context, p initializeParams) (initializeResult, error) {
 	h.Host = rpc.Host{Client: p.Client, Capabilities: p.Capabilities}
 	if process.InsideTool(h.env.Config.Environ) && (p.Capabilities.Approve || p.Capabilities.Elicit) {
@@ -209,8 +209,8 @@ func (h *host) relist(life context.Context) {
 	h.tellChanged(life, false)
 }
 
-// tellChanged tells the host which of the tools that it was shown have changed. always is
-// set if it is told even if none has.
+// tellChanged tells the host which tools that it has seen have changed. With always, it is told
+// even if none has.
 func (h *host) tellChanged(life context.Context, always bool) {
 	h.mu.Lock()
 	before := h.seen
@@ -233,8 +233,8 @@ func (h *host) tellChanged(life context.Context, always bool) {
 	}
 }
 
-// saw remembers the registry of a session, if a request has loaded all of it and the host was
-// shown none before: what it is told to have changed is compared with this.
+// saw remembers the registry of a session, if a request has loaded all of it and the host has seen
+// none before. Later changes are found by comparison with it.
 func (h *host) saw(s *engine.Session) {
 	reg := s.Tools.Loaded()
 	h.mu.Lock()
@@ -262,8 +262,7 @@ func differing(a, b *registry.Registry) []string {
 	return names
 }
 
-// diagnose tells the host about problems that it was not told of before, except the one that
-// err is about.
+// diagnose tells the host about problems that are new to it, except the one that err is about.
 func (h *host) diagnose(r *rpc.Request, diags []registry.Diagnostic, err error) {
 	for _, d := range diags {
 		if d.Severity == registry.SeverityInfo || err != nil && d.Code == "source_failed" && err.Error() == d.Message {

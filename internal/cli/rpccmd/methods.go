@@ -76,14 +76,14 @@ func methods(life context.Context, h *host) []rpc.Method {
 	return []rpc.Method{provide, declare, answer, call, list, search, why, servers}
 }
 
-// bind makes a declare that arrives the one that later answers wait for.
+// bind makes later answers wait for this declare from the moment that it arrives.
 func (h *host) bind() (arrived any, over func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	b := &binding{before: h.binding, done: make(chan struct{})}
 	h.binding = b
 	return b, func() {
-		if b.declared == nil { // it failed, so the one before goes on
+		if b.declared == nil { // it failed, so the earlier one stays in effect
 			<-b.before.done
 			b.declared = b.before.declared
 		}
@@ -92,7 +92,7 @@ func (h *host) bind() (arrived any, over func()) {
 	}
 }
 
-// bound returns the declare that binds an answer that arrives.
+// bound returns the declare that applies to an answer from the moment that it arrives.
 func (h *host) bound() (arrived any, over func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -214,7 +214,7 @@ func (h *host) call(life, ctx context.Context, r *rpc.Request, p callParams) (ca
 	return callcmd.NewDocument(f.Tool, result), nil
 }
 
-// turn waits for the turn of a request, unless it is parallel.
+// turn waits for the request's turn, unless it is parallel.
 func (h *host) turn(ctx context.Context, r *rpc.Request, parallel bool) error {
 	if parallel {
 		return nil
@@ -264,7 +264,7 @@ func (h *host) answer(life, ctx context.Context, r *rpc.Request, p answerParams)
 	return answerResult{Message: turn.Message(), Messages: cli.OrEmpty(messages), Calls: calls.list}, err
 }
 
-// data returns the response or the stream, of which one must be given.
+// data returns the response or the stream; exactly one must be given.
 func (p *answerParams) data() ([]byte, error) {
 	if (p.Response == nil) == (p.Stream == "") {
 		return nil, &rpc.Error{Code: rpc.CodeInvalidParams,
@@ -279,7 +279,7 @@ func (p *answerParams) data() ([]byte, error) {
 	return []byte(p.Stream), nil
 }
 
-// answered collects what is known of the calls of a response. It is safe for concurrent use.
+// answered collects the outcomes of a response's calls. It is safe for concurrent use.
 type answered struct {
 	mu    sync.Mutex
 	list  []answeredCall
@@ -308,11 +308,11 @@ func (a *answered) begin(ctx context.Context, i int, c *rpc.Call) context.Contex
 		}
 		a.mu.Lock()
 		defer a.mu.Unlock()
-		a.list[i].Decision = &r.Verdict.Decision // that of a step is replaced by that of its composite
+		a.list[i].Decision = &r.Verdict.Decision // the decision on a step is replaced by that on its composite
 	})
 }
 
-// made notes how a call has ended.
+// made records how a call ended.
 func (a *answered) made(ctx context.Context, m callcmd.Made) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -1,5 +1,4 @@
-// Package rpccmd implements the command rpc, which answers a host program for as long as
-// that runs.
+// Package rpccmd implements the command rpc, which serves a host program as its co-process.
 package rpccmd
 
 import (

@@ -12,15 +12,16 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// Request is what to declare, and how. Strict of the selection is left to the caller.
+// Request is what to declare, and how. The caller handles Strict of the selection.
 type Request struct {
 	cli.Selection
-	Tools    []string // names and globs; without any, all that the filters select
+	Tools    []string // names and globs; if empty, all that the filters select
 	Format   provider.Format
 	Encode   provider.Options
 	Deferral cli.Deferral
 	Scripts  bool // declare the tool run_script too
-	// Scope reports whether scripts may call a tool; nil means those that the filters select.
+	// Scope reports whether scripts may call a tool. If nil, they may call those that the filters
+	// select.
 	Scope func(*registry.Tool) bool
 }
 
@@ -93,8 +94,8 @@ func (r *Request) Names(ctx context.Context, s *engine.Session) (names []string,
 	return names, scripts, nil
 }
 
-// offered returns the wanted tools without those whose every call is denied, and notes the
-// denied ones.
+// offered returns the wanted tools except those whose every call is denied, and reports the denied
+// ones to note.
 func (r *Request) offered(ctx context.Context, s *engine.Session, names []string,
 	note noteFunc) (*registry.Registry, []*registry.Tool, error) {
 	reg, tools, err := r.selectTools(ctx, s, names)

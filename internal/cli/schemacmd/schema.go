@@ -180,8 +180,8 @@ func warnIgnored(ios *cli.IO, code, flag string, format provider.Format) {
 	ios.Warn(registry.Warning(code, "", flag+" has no effect with format "+format.Name, ""))
 }
 
-// printSince prints what changed since the output in a file: for Anthropic the message that tells
-// the model, nothing if nothing changed.
+// printSince prints what changed since the output in a file. For Anthropic that is the message that
+// tells the model; if nothing changed, it is nothing.
 func (o *options) printSince(ctx context.Context, e *cli.Env, out provider.Output) error {
 	before, err := e.Config.ReadFile(ctx, o.since, cli.MaxArgument)
 	if err != nil {

@@ -24,8 +24,8 @@ func metricsOf(e *cli.Env, server *serve.Server) http.HandlerFunc {
 	}
 }
 
-// serveMetrics serves the metrics on an address of their own, if --metrics gives one, until
-// stop is called. One that other machines reach asks for the tokens of clients.
+// serveMetrics serves the metrics on an address of their own, if --metrics gives one, until stop is
+// called. An address that other machines can reach requires the tokens of clients.
 func (o *options) serveMetrics(ctx context.Context, e *cli.Env,
 	server *serve.Server, clients *serve.HTTP) (stop func(), err error) {
 	if o.metrics == "" || o.metrics == metricsOn {

@@ -92,8 +92,8 @@ func (o *options) checkFlags() error {
 // overHTTP reports whether clients connect over HTTP instead of stdin.
 func (o *options) overHTTP() bool { return o.http != "" || os.Getenv("LISTEN_FDS") != "" }
 
-// namesBuiltIn reports whether built-in tools are offered: over HTTP they are those of this machine
-// and not of the client's, so flags or settings must name them.
+// namesBuiltIn reports whether built-in tools are offered. Over HTTP, flags or settings must name
+// them, because they act on this machine and not on the client's.
 func (o *options) namesBuiltIn(set *settings.Settings) bool {
 	return !o.overHTTP() || o.preset != "" || len(o.Source) > 0 || set.CoreTools.Set || set.OnlyTools.Set
 }
@@ -109,8 +109,8 @@ func isNamed(globs []registry.Entry, d *registry.Definition) bool {
 	return ok
 }
 
-// reachable returns which tools other tools may reach, such as those of --expose search, or nil
-// if they may reach all. A tool that is offered itself needs no such limit.
+// reachable returns a function that reports which tools other tools, such as those of --expose
+// search, may reach; nil if they may reach all. A tool that is offered itself needs no such limit.
 func (o *options) reachable() func(*registry.Tool) bool {
 	if !o.overHTTP() && (o.expose == exposeAll || !o.Narrows()) {
 		return nil
@@ -118,7 +118,7 @@ func (o *options) reachable() func(*registry.Tool) bool {
 	return o.offers
 }
 
-// selected returns the tools to offer of those that match.
+// selected returns those of the matching tools that are offered.
 func (o *options) selected(ctx context.Context, s *engine.Session, expose string, named []registry.Entry,
 	matches func(*registry.Tool) bool) (*registry.Registry, []engine.Found, error) {
 	reg, err := o.Load(ctx, s)

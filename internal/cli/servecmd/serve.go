@@ -215,8 +215,7 @@ func run(ctx context.Context, e *cli.Env, o *options) error {
 	return cmp.Or(failed, err)
 }
 
-// session creates a session whose questions go to clients, in place of an earlier one if that is
-// not nil.
+// session creates a session whose questions go to clients. It replaces earlier, if that is not nil.
 func (o *options) session(ctx context.Context, e *cli.Env,
 	view *console.Console, earlier *engine.Session) (*engine.Session, error) {
 	options := cli.SessionOptions{
@@ -237,8 +236,8 @@ func (o *options) session(ctx context.Context, e *cli.Env,
 	return e.Engine.Session(ctx, options)
 }
 
-// asking returns which questions clients may be asked. Inside a tool's run they are asked
-// none, because the client can be the tool itself.
+// asking returns which questions clients may be asked. Inside a tool's run they are asked nothing,
+// because the client may be the tool itself.
 func (o *options) asking(e *cli.Env) question.Asking {
 	switch {
 	case !process.InsideTool(e.Config.Environ):
@@ -267,7 +266,7 @@ func (o *options) reload(ctx context.Context, e *cli.Env, server *serve.Server,
 			err = server.Load(ctx, from)
 		}
 		if err != nil {
-			_ = o.change(e, earlier.Settings.Serve, earlier.Settings.Serve) // they were in effect
+			_ = o.change(e, earlier.Settings.Serve, earlier.Settings.Serve) // they were in effect before
 		}
 	}
 	if err != nil {
@@ -279,7 +278,7 @@ func (o *options) reload(ctx context.Context, e *cli.Env, server *serve.Server,
 	return from, nil
 }
 
-// change applies changed settings of what clients connect to.
+// change applies changed settings of the connections to clients.
 func (o *options) change(e *cli.Env, now, earlier settings.Serve) error {
 	switch {
 	case !o.overHTTP():

@@ -156,8 +156,8 @@ func (o *addOptions) entry(argv []string, dash int) (edit.Change, error) {
 	return edit.Change{Name: before[0], Entry: data}, err
 }
 
-// placeSpec changes the path of a document, which is relative to the working directory, to one
-// that is found wherever the entry applies: the settings of a project are for every checkout.
+// placeSpec converts the path of a document from relative to the working directory to one that is
+// valid wherever the entry applies: the settings of a project are used in every checkout.
 func (o *addOptions) placeSpec(config *cli.Config) error {
 	if o.spec == "" || strings.Contains(o.spec, "://") || strings.HasPrefix(o.spec, "$") {
 		return nil

@@ -182,7 +182,7 @@ func beforeChange(ctx context.Context, config *cli.Config) (*settings.Settings, 
 	return config.Settings(ctx)
 }
 
-// noServerToEdit returns the error for a server that is in none of the files, which says
+// noServerToEdit returns the error for a server that is in none of the editable files. It says
 // where the server comes from.
 func noServerToEdit(s *settings.Settings, name string) error {
 	server := s.Entry(name)

@@ -120,15 +120,15 @@ func writeInstalled(ctx context.Context, e *cli.Env, t *target, s *settings.Sett
 	return err
 }
 
-// questions asks the person for what an installation lacks.
+// questions asks the person for what is missing in an installation.
 type questions struct {
 	*install.Installation
 	verb  string   // for messages, such as "adding"
 	lacks []string // options of the command line that are missing because nobody can be asked
 }
 
-// choose chooses the way to run the server and makes the plan. Without somebody to ask, the
-// way or the plan may be missing; confirm says so.
+// choose chooses how to run the server and makes the plan. If nobody can be asked, either may be
+// missing, and confirm says so.
 func (q *questions) choose(ctx context.Context, e *cli.Env, runtime string) error {
 	ways, err := q.Ways(runtime)
 	if err != nil {
@@ -317,8 +317,7 @@ func runsLine(p *serverjson.Plan) string {
 	return line
 }
 
-// about describes the server for the question, with the variables and headers that it gets or
-// without them.
+// about describes the server for the question, with or without its variables and headers.
 func (q *questions) about(values bool) string {
 	var b strings.Builder
 	row := func(title, value string) {

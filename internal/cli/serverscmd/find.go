@@ -108,8 +108,8 @@ func runFind(ctx context.Context, e *cli.Env, argv []string) error {
 	return printFound(e.IO, found, longest)
 }
 
-// search asks all registries for the servers that contain all words. It fails if all
-// registries do, and warns of those that do beside others.
+// search asks all registries for servers that contain all words. It fails if all registries fail;
+// if only some do, it warns.
 func search(ctx context.Context, ios *cli.IO, registries []*mcpregistry.Registry,
 	longest string, words []string) ([]foundServer, error) {
 	found, failed, unreadable := make([][]foundServer, len(registries)), make([]error, len(registries)),

@@ -98,7 +98,7 @@ func runImport(ctx context.Context, e *cli.Env, t *target, program string, names
 	return t.addServers(ctx, e, chosen, true)
 }
 
-// toImport returns the servers to copy. If there are none, it prints why.
+// toImport returns the servers to copy. If there are none, it prints the reason.
 func toImport(ctx context.Context, e *cli.Env, t *target,
 	s *settings.Settings, program string, names []string) ([]edit.Change, error) {
 	servers := serversOf(e, s, program, func(imports.Found) bool { return true })
@@ -124,7 +124,7 @@ type Copy struct {
 	edit.Change
 	Program string
 	Also    []string // other programs with a different server of this name
-	Notes   []string // what it has of secrets and trust
+	Notes   []string // about its secrets and trust
 }
 
 // Copies returns the servers in the user's own files of other programs or, if project is
@@ -211,7 +211,7 @@ func chooseImports(ctx context.Context, e *cli.Env, program string,
 			continue
 		}
 		out = append(out, edit.Change{Name: f.Name, Entry: f.JSON})
-		for _, note := range f.Notes { // a question would tell the person
+		for _, note := range f.Notes { // a question would say so
 			e.IO.Notef("server %q: %s", f.Name, note)
 		}
 	}
@@ -232,7 +232,8 @@ func askImports(ctx context.Context, person *cli.Person,
 	defer tty.Close()
 	var out []edit.Change
 	for i, f := range servers {
-		// All of the command is shown, as in the question of trust: what looks like a secret may be code.
+		// The command is shown in full, as in the question of trust: what looks like a secret may
+		// be code.
 		about := fmt.Sprintf("%d of %d: %s: %s (%s:%d)\n",
 			i+1, len(servers), ui.Line(f.Name), ui.Line(reach(f.JSON)), ui.Line(f.File), f.Pos.Line)
 		for _, note := range f.Notes {

@@ -148,8 +148,8 @@ func runStop(ctx context.Context, e *cli.Env, names []string) error {
 	return e.IO.Report(out)
 }
 
-// stopAll stops all that is kept. Only sessions with HTTP servers whose entries apply here can
-// be ended; the others are forgotten.
+// stopAll stops all kept servers. Sessions with HTTP servers can be ended only if their entries
+// apply here; others are forgotten.
 func stopAll(ctx context.Context, e *cli.Env) (stopped int, err error) {
 	if sources.KeepsSessions(e.Config.Folders) {
 		if s, err := e.Engine.Session(ctx, cli.SessionOptions{}); err == nil {

@@ -33,7 +33,7 @@ const loginTimeout = 5 * time.Minute
 type loginOptions struct {
 	noBrowser bool
 	scopes    []string
-	forClient string // of serve, whose login it is; "" means the person's
+	forClient string // client of serve whose login it is; "" means the person's
 }
 
 func newLoginCommand(e *cli.Env) *cobra.Command {
@@ -210,7 +210,7 @@ func (l *login) again(ctx context.Context, err error) bool {
 // connect lists the server's tools, without or with the tokens.
 func (l *login) connect(ctx context.Context, anonymous bool) (tools int, err error) {
 	if l.api != nil && anonymous {
-		return 0, registry.ErrNeedsLogin // there is no request that would tell
+		return 0, registry.ErrNeedsLogin // no request could tell
 	}
 	if l.api != nil {
 		list, _, err := l.api.Discover(ctx)
@@ -329,7 +329,7 @@ func (l *login) readLine(ctx context.Context) (string, error) {
 	})
 }
 
-// ofClient says whose login it is if that is a client's.
+// ofClient names the client whose login it is; "" for the person's.
 func ofClient(name string) string {
 	if name == "" {
 		return ""

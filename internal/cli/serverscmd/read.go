@@ -94,7 +94,7 @@ func runRead(ctx context.Context, e *cli.Env, o *readOptions, name, uri string) 
 	return printReading(e.IO, uri, reading.Contents)
 }
 
-// offerUse is what is asked of a server.
+// offerUse is a request to a server for a prompt or a resource.
 type offerUse struct {
 	what   string // for messages
 	method string
@@ -102,8 +102,8 @@ type offerUse struct {
 	params any
 }
 
-// atServer calls do with one server, if the rules allow what is asked of it, or the person does. It has
-// the time limit of a call and shows progress on the live lines. The server is closed.
+// atServer calls do with one server, if the rules or the person allow the request. It applies the
+// time limit of a call, shows progress on the live lines, and closes the server.
 func atServer(ctx context.Context, e *cli.Env, u offerUse,
 	do func(context.Context, *mcpclient.Source, func(registry.Progress)) error) error {
 	name := u.offer.Server

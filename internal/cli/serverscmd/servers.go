@@ -304,7 +304,7 @@ Exit codes: 0, 1, 2, 3 (no such server), ` + codes + "."
 // editCodes are the exit codes of a command that asks nothing.
 const editCodes = "5 (inside a tool's run)"
 
-// describedCodes are those of one that installs servers of a registry.
+// describedCodes are the exit codes of a command that installs servers of a registry.
 const describedCodes = `4 (a value of --set does not fit),
 5 (refused, you said no, or inside a tool's run), 6 (nobody can be asked),
 8 (a source failed), 9 (a finding of severity high)`

@@ -101,9 +101,9 @@ func testOptions() cli.SessionOptions {
 	}
 }
 
-// try connects to servers and APIs. Of an API it also calls the first operation that only
-// reads and needs no params. The failure of one is in its trial, not in the error. all is what
-// [lastListed] returns.
+// try connects to servers and APIs. For an API it also calls the first operation that only reads
+// and needs no params. The failure of one is in its trial, not in the error. all comes from
+// [lastListed].
 func try(ctx context.Context, e *cli.Env, s *engine.Session, servers []*mcpclient.Source,
 	apis []*openapi.Source) (trials []*trial, all *registry.Registry, err error) {
 	reg, err := s.Tools.LoadServers(ctx, servers, apis...)
@@ -176,8 +176,8 @@ func (t *trial) String() string {
 		t.Name, ui.Line(what), strings.Join(about, ", "), t.ConnectMs, t.Transport)
 }
 
-// lastListed returns the tools of all sources as they were listed last. Nothing is started
-// for it; nil if it fails.
+// lastListed returns the tools of all sources as listed last, without starting anything; nil if
+// that fails.
 func lastListed(ctx context.Context, e *cli.Env, s *engine.Session) *registry.Registry {
 	s.Records.Flush() // Close reports what fails
 	still, err := e.Engine.Session(ctx, cli.SessionOptions{Options: engine.Options{Still: true}, InDocs: true})

@@ -323,8 +323,8 @@ func Check(ctx context.Context, e *cli.Env, file string, old, data []byte) error
 	return nil
 }
 
-// inTurn calls write while it holds the lock for editing settings. Without a state folder
-// there is no lock.
+// inTurn calls write while it holds the lock on settings edits. Without a state folder there is no
+// lock.
 func inTurn(ctx context.Context, e *cli.Env, write func() error) (err error) {
 	done := false
 	if d, stateErr := e.Config.Folders.State(); stateErr == nil {

@@ -1,5 +1,5 @@
-// Package taskscmd implements the command tasks, which shows calls that go on with their
-// servers (call --detach).
+// Package taskscmd implements the command tasks, which shows calls that their servers continue
+// (call --detach).
 package taskscmd
 
 import (
@@ -148,8 +148,8 @@ func showTask(ctx context.Context, e *cli.Env, id string, wait bool) error {
 	return e.IO.PrintResult(running{kept{task.ID, task.Tool, task.Created}, state, message}, &t, "")
 }
 
-// forgotten returns the error of a request about a task, and forgets the task if its server does
-// not know it any more or has ended.
+// forgotten returns the error of a request about a task. If the server no longer knows the task or
+// has exited, it forgets the task.
 func forgotten(ctx context.Context, s *engine.Session, task engine.Task, err error) error {
 	refused, ok := errors.AsType[*mcpclient.RefusedError](err)
 	ended := errors.Is(err, mcpclient.ErrServerEnded)

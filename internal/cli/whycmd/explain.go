@@ -15,7 +15,7 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// conditions are the fields of a rule that have to match.
+// conditions are the conditions of a rule.
 type conditions struct {
 	Tool        string          `json:"tool,omitempty"`
 	Source      string          `json:"source,omitempty"`
@@ -72,8 +72,7 @@ type ruleReport struct {
 	Error   string   `json:"error,omitempty"`
 }
 
-// explain reports on every rule. If whole is set, the question is about the tool without
-// params.
+// explain reports on every rule. If whole is set, it is about the tool without params.
 func explain(ctx context.Context, p *policy.Policy, t *registry.Tool,
 	call registry.Call, whole bool) ([]ruleReport, error) {
 	reports := p.ExplainTool(ctx, t)

@@ -178,8 +178,8 @@ func hidden(name string, err error) (Document, bool) {
 	return Document{Tool: name, Source: missing.Hidden.Source, Hidden: missing.Hidden}, true
 }
 
-// Explain answers for a tool that was looked up by a name, with the error of that. params
-// are one JSON object; empty means none. With rules it lists every rule.
+// Explain answers for a tool that was looked up by name; err is the error of the lookup. params are
+// one JSON object; empty means none. With rules it lists every rule.
 func Explain(ctx context.Context, s *engine.Session, f engine.Found,
 	name string, notFound error, params []byte, rules bool) (Document, error) {
 	if d, ok := hidden(name, notFound); ok {

@@ -39,13 +39,13 @@ type calls struct {
 	log      *slog.Logger
 
 	running transport.Calls
-	claimed atomic.Bool // the names of clients are claims of access tokens
+	claimed atomic.Bool // clients' names come from access tokens
 
 	mu    sync.Mutex
 	ended map[[2]string]int // calls that have ended, by label of the client and outcome
 }
 
-// call answers a request to call a tool, which is part of v. Errors become results for the model, unless the
+// call answers a request to call a tool of v. Errors become results for the model, unless the
 // request itself was canceled.
 func (l *calls) call(ctx context.Context, v *offer.View, req *mcp.CallToolRequest) (result mcp.Result, err error) {
 	c := question.From(ctx)
@@ -86,7 +86,7 @@ func (l *calls) call(ctx context.Context, v *offer.View, req *mcp.CallToolReques
 			call.Stop(question.ErrBrokenOff)
 			return nil, context.Cause(ctx)
 		}
-		_, stays := l.sessions.Call(ctx, c.Session.ID(), nil, nil) // the client has to find the task
+		_, stays := l.sessions.Call(ctx, c.Session.ID(), nil, nil) // the client must be able to find the task
 		over := done
 		run, err := l.tasks.Add(ctx, c.From, call,
 			func(value any, err error) (mcp.Result, error) { return resultOfCall(c, value, err) },
@@ -117,15 +117,15 @@ func (l *calls) unresolved(ctx context.Context, name string, err error) (mcp.Res
 	return nil, err
 }
 
-// otherClients is the label of clients whose names are neither in the token file nor in the
-// settings, such as those of access tokens: there may be any number of them.
+// otherClients is the label of all clients whose names are neither in the token file nor in the
+// settings, because there may be any number of them.
 const otherClients = "other"
 
 func (l *calls) label(client string) string {
 	return labelOf(client, l.claimed.Load(), l.offers.Common())
 }
 
-// labelOf returns the label of a client. claimed says that names of clients are claims of access tokens.
+// labelOf returns the label of a client. claimed says that clients' names come from access tokens.
 func labelOf(client string, claimed bool, o *offer.Offer) string {
 	if !claimed {
 		return client
@@ -140,16 +140,16 @@ func labelOf(client string, claimed bool, o *offer.Offer) string {
 	return otherClients
 }
 
-// countEnd counts a request for a call that has been answered, for the metrics.
+// countEnd counts an answered request for a call, for the metrics.
 func (l *calls) countEnd(ctx context.Context, c *question.Client, result mcp.Result, err error) {
 	r, isResult := result.(*callResult)
 	_, isTask := result.(*task.Created)
 	outcome := "ok"
 	switch {
-	case canceled(ctx, err), err == nil && !isResult && !isTask: // a client that is asked has not got its result
+	case canceled(ctx, err), err == nil && !isResult && !isTask: // a client that is asked a question has no result yet
 		return
 	case isTask:
-		outcome = "task" // it goes on
+		outcome = "task" // it continues
 	case err != nil || r.IsError:
 		outcome = "error"
 	}
@@ -161,7 +161,7 @@ func (l *calls) countEnd(ctx context.Context, c *question.Client, result mcp.Res
 	l.ended[[2]string{l.label(c.From.Name), outcome}]++
 }
 
-// canceled reports whether a request has no answer because its client wants none any more.
+// canceled reports whether a request needs no answer because its client has canceled it.
 func canceled(ctx context.Context, err error) bool {
 	return err != nil && (errors.Is(ctx.Err(), context.Canceled) || errors.Is(err, transport.ErrLeft))
 }
@@ -183,8 +183,8 @@ func resultOfCall(c *question.Client, v any, err error) (mcp.Result, error) {
 	return resultOf(c, r), nil
 }
 
-// execute makes a call. If its server needs a login of the client, it may ask for it and make the
-// call again.
+// execute makes a call. If the call's server needs a login of the client, it may ask the client to
+// log in and repeat the call.
 func (l *calls) execute(ctx context.Context, req *mcp.CallToolRequest, mayLogIn bool) (registry.Result, error) {
 	v, done := l.offers.Use(ctx)
 	defer done()
@@ -218,8 +218,7 @@ func (l *calls) execute(ctx context.Context, req *mcp.CallToolRequest, mayLogIn 
 // errReplaced reports that a tool no longer exists after a change of the settings.
 var errReplaced = errors.New("no longer offered, because the settings have changed")
 
-// explain describes the error of a call for the model, and what can be done about it, if
-// anything.
+// explain describes the error of a call for the model, and what can be done about it.
 func explain(err error) string {
 	if e, ok := errors.AsType[*exec.NeedsConfirmation](err); ok {
 		return exec.Explain(err) + "\n" + e.Error()
@@ -243,14 +242,14 @@ func protocolError(err error) *jsonrpc.Error {
 	return refused
 }
 
-// ownResult is part of the results that this server makes itself. The SDK sets the resultType of its own types
-// alone.
+// ownResult is embedded in results that this server makes itself. The SDK sets resultType only in
+// its own types.
 type ownResult struct {
 	mcp.ResultBase
 	Type string `json:"resultType,omitempty"` // revisions before 2026-07-28 do not have it
 }
 
-// complete says that the client does not have to answer questions first.
+// complete marks the result as final, not as a question to the client.
 func (r *ownResult) complete() { r.Type = "complete" }
 
 type callResult struct {
@@ -276,11 +275,11 @@ func resultOf(c *question.Client, r registry.Result) *callResult {
 	}
 	out.Meta = transport.MetaOf(r.Meta)
 	delete(out.Meta, mcp.MetaKeyServerInfo) // the client's server is toolreg
-	delete(out.Meta, task.Related)          // of the server
+	delete(out.Meta, task.Related)          // it names a task of the server
 	return out
 }
 
-// refusalPause is how long it takes to refuse a call.
+// refusalPause is how long refusing a call takes.
 const refusalPause = 100 * time.Millisecond
 
 // admit counts a call of a client. If too many are running, it fails after a pause, so that

@@ -16,17 +16,17 @@ const (
 	ConsolePath = "/console"
 	// browserTime is how long a browser is signed in.
 	browserTime = 12 * time.Hour
-	// maxBrowsers is how many browsers may be signed in; the one that signed in first makes room.
+	// maxBrowsers is how many browsers may be signed in; the earliest makes room for another.
 	maxBrowsers = 1000
 )
 
 // ConsolePages are the pages of the console.
 type ConsolePages struct {
-	// SignIn answers with the form that posts a field "token" to /console/sign-in. reason says
-	// why an attempt was refused. It is empty if there was none.
+	// SignIn answers with a form that posts a field "token" to /console/sign-in. reason says why
+	// the last attempt was refused; empty if there was none.
 	SignIn func(w http.ResponseWriter, reason string)
-	// Signed serves /console and the paths below it to browsers that are signed in. The
-	// context of a request ends when its token does; see [Visitor].
+	// Signed serves /console and the paths below it to browsers that are signed in. The context of
+	// a request ends when its token becomes invalid; see [Visitor].
 	Signed http.Handler
 }
 
@@ -38,7 +38,7 @@ func Visitor(ctx context.Context) string {
 	return name
 }
 
-// console is shown to browsers that are signed in. It is safe for concurrent use.
+// console serves browsers that are signed in. It is safe for concurrent use.
 type console struct {
 	entry
 	pages  ConsolePages
@@ -94,7 +94,7 @@ func (c *console) remove(id auth.Hash) {
 
 func (c *console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	secureHeaders(w)
-	// of the same origin, see checkOrigin
+	// of the same origin; see checkOrigin
 	if r.Method != http.MethodGet && r.Method != http.MethodHead &&
 		(r.Method != http.MethodPost || r.Header.Get("Origin") == "") {
 		c.refuse(w, r, forbidden("only pages of the console may change something"))
@@ -126,7 +126,7 @@ func (c *console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.pages.Signed.ServeHTTP(w, r.WithContext(ctx))
 }
 
-// secureHeaders sets the headers of pages that other sites must not use.
+// secureHeaders sets headers that protect a page from use by other sites.
 func secureHeaders(w http.ResponseWriter) {
 	for name, value := range map[string]string{
 		"Cache-Control": "no-store", "Content-Security-Policy": "frame-ancestors 'none'", "X-Frame-Options": "DENY",
@@ -137,7 +137,7 @@ func secureHeaders(w http.ResponseWriter) {
 	}
 }
 
-// issuerAway is what a form says while no token can be verified.
+// issuerAway is what a form says while tokens cannot be verified.
 const issuerAway = "Tokens cannot be verified now: the issuer does not give its keys. Try again."
 
 // signIn checks the token of the form and gives the browser a cookie for it.

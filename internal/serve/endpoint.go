@@ -26,14 +26,14 @@ import (
 	"github.com/toolreg/toolreg/internal/serve/transport"
 )
 
-// endpoint handles the requests for the MCP endpoint. Each takes these steps. The error of a step says why the
-// request goes no further, and [entry.refuse] answers it.
+// endpoint handles requests for the MCP endpoint, in the following steps. If a step returns an
+// error, the request goes no further, and [entry.refuse] answers it.
 //
-//  1. sender: who asks, and for which profile?
-//  2. holder: where is the session?
+//  1. sender: who sends it, and for which profile?
+//  2. holder: which replica has the session?
 //  3. post: what is the message, and may its client send it now?
 //  4. passOn: which replica must handle it?
-//  5. pass, which gives it to the SDK, where [requests] go on with it.
+//  5. pass: give it to the SDK, which calls [requests].
 type endpoint struct {
 	entry
 	server      *Server
@@ -50,7 +50,7 @@ type endpoint struct {
 	open        transport.Open
 }
 
-// serve answers a request for a profile. An empty profile is none.
+// serve answers a request for a profile; "" means no profile.
 func (e *endpoint) serve(w http.ResponseWriter, r *http.Request, profile string) {
 	if err := e.handle(w, r, profile); err != nil {
 		e.refuse(w, r, err)
@@ -78,7 +78,7 @@ func (e *endpoint) handle(w http.ResponseWriter, r *http.Request, profile string
 	return e.passOn(in, at)
 }
 
-// sender returns who sends a request. profile is the one that the address names; it is empty if that names none.
+// sender returns the sender of a request. profile is the one in the URL's path, or empty.
 func (e *endpoint) sender(r *http.Request, profile string) (auth.Identity, error) {
 	from, no := auth.Authenticate(r, e.tokens)
 	if no != nil {
@@ -94,9 +94,9 @@ func (e *endpoint) sender(r *http.Request, profile string) (auth.Identity, error
 	return from, nil
 }
 
-// baseOf returns the beginning of the addresses of this server: that of the settings or, if only
-// this machine can reach it, that of the request. Otherwise it returns "", because a client could
-// name another host, which would get the codes of logins.
+// baseOf returns the beginning of the server's URLs: from the settings or, if only this machine can
+// reach it, from the request. Otherwise it returns "", because a client could name another host,
+// which would then receive the codes of logins.
 func (e *endpoint) baseOf(r *http.Request) string {
 	if e.oauth != nil {
 		if base, ok := strings.CutSuffix(e.oauth.Settings().Audience.Value, auth.Endpoint); ok {
@@ -118,7 +118,8 @@ func (e *endpoint) baseOf(r *http.Request) string {
 	return "http://" + r.Host
 }
 
-// holder returns the replica that has the session of a request. The zero value is this one, or any.
+// holder returns the replica that has the session of a request. The zero value means this one, or
+// any.
 func (e *endpoint) holder(in *transport.Inbound) (cluster.Peer, error) {
 	switch {
 	case in.Session == "":
@@ -130,9 +131,10 @@ func (e *endpoint) holder(in *transport.Inbound) (cluster.Peer, error) {
 	return cluster.Peer{}, nil
 }
 
-// post reads a message and passes it on when it is its client's turn, if the client may send it now.
+// post reads a message and, if the client may send it now, passes it on when it is the client's
+// turn.
 func (e *endpoint) post(in *transport.Inbound, at cluster.Peer) (err error) {
-	e.calls.Add(1) // before the look at draining, so that Drain waits for what it does not refuse
+	e.calls.Add(1) // before draining is checked, so that Drain waits for what it does not refuse
 	draining := e.draining.Load()
 	if draining {
 		e.calls.Add(-1)
@@ -144,7 +146,7 @@ func (e *endpoint) post(in *transport.Inbound, at cluster.Peer) (err error) {
 	}
 	isRequest := jsonx.Get(in.Body, "id") != nil && jsonx.Get(in.Body, "method") != nil
 	if draining && (in.Session == "" || isRequest || jsonx.KindOf(in.Body) != jsonx.Object) {
-		return errLeaving // anything but an answer for a running call, or a cancellation
+		return errLeaving // everything but answers for running calls and cancellations
 	}
 	done, err := e.slots.Take(in.R.Context(), in.From.Name, cmp.Or(in.Session, in.R.RemoteAddr))
 	if err != nil {
@@ -162,7 +164,7 @@ func (e *endpoint) post(in *transport.Inbound, at cluster.Peer) (err error) {
 	return e.passOn(in, at)
 }
 
-// matchHeaders returns an error if a message does not agree with the headers of its request.
+// matchHeaders returns an error if a message contradicts the headers of its request.
 func matchHeaders(in *transport.Inbound) error {
 	switch {
 	case !in.SameRevision():
@@ -174,7 +176,7 @@ func matchHeaders(in *transport.Inbound) error {
 	return nil
 }
 
-// checkBegun returns an error if a message needs a session, and has none.
+// checkBegun returns an error if a message needs a session but has none.
 func checkBegun(in *transport.Inbound) error {
 	if method := in.Member("method"); in.Modern || in.Session != "" || method == "" || method == "initialize" {
 		return nil
@@ -204,8 +206,8 @@ func (e *endpoint) checkScopes(in *transport.Inbound) error {
 	return nil
 }
 
-// spellings returns the names of the tool that a call with this name makes, and of the tool that
-// it reaches through call_tool.
+// spellings returns the names of the tool that a call runs and, if that is call_tool, of the tool
+// that it reaches.
 func spellings(ctx context.Context, offers *current.Offers, from auth.Identity, name string,
 	arguments json.RawMessage) []string {
 	out := []string{name}
@@ -229,8 +231,8 @@ func spellings(ctx context.Context, offers *current.Offers, from auth.Identity, 
 	return out
 }
 
-// admit returns an error if the limit for clients does not permit a request. A new session, or connection, takes
-// the place of an idle one, if there is one.
+// admit returns an error if the limit on clients does not permit a request. If possible, an idle
+// session or connection makes room for a new one.
 func (e *endpoint) admit(in *transport.Inbound) error {
 	most, ok := e.server.limits().MaxClients, true
 	switch {
@@ -255,8 +257,8 @@ var (
 			"try again later, or end sessions that are not needed"}
 )
 
-// passOn passes a request to the replica that must handle it: at, unless the call that it continues, or what it
-// needs, is elsewhere. The zero value is this one.
+// passOn passes a request to the replica that must handle it: at, unless the call that it
+// continues, or something that it needs, is elsewhere. The zero value means this one.
 func (e *endpoint) passOn(in *transport.Inbound, at cluster.Peer) error {
 	if e.server.replica != nil {
 		return e.server.replica.Forward(in, at)
@@ -275,7 +277,8 @@ func (s *Server) newHandlers() (sessions, modern http.Handler) {
 	return sessions, transport.Handler(mcp.NewStreamableHTTPHandler(pick, &o))
 }
 
-// pass gives the SDK a request. It checks all other headers that repeat what the message says.
+// pass gives the SDK a request. Before, it checks the remaining headers that repeat parts of the
+// message.
 func (e *endpoint) pass(in *transport.Inbound) error {
 	if err := checkParams(e.server.offers, in); err != nil {
 		return in.Refusal(mcp.CodeHeaderMismatch, err.Error())
@@ -301,13 +304,13 @@ func (e *endpoint) pass(in *transport.Inbound) error {
 	return nil
 }
 
-// checkParams returns an error if headers that repeat the params of a call (revision 2026-07-28, x-mcp-header)
-// do not agree with them. It does not wait for an offer.
+// checkParams returns an error if headers that repeat the params of a call (revision 2026-07-28,
+// x-mcp-header) contradict them. It does not wait for an offer.
 func checkParams(offers *current.Offers, in *transport.Inbound) error {
 	if !in.Modern || in.Member("method") != "tools/call" {
 		return nil
 	}
-	// What all are offered is part of what the client will be.
+	// The client's own offer will include the offer for all.
 	o := cmp.Or(offers.For(in.From.Name), offers.Common())
 	if o == nil {
 		return nil

@@ -18,13 +18,13 @@ const (
 	maxForm = 4 << 10
 )
 
-// entry lets in requests over HTTP that have a valid token, and refuses others.
+// entry admits HTTP requests that have a valid token, and refuses others.
 type entry struct {
 	tokens auth.Verifier // if clients need tokens
 	log    *slog.Logger
 }
 
-// refuse answers a request that goes no further. It logs who is not let in.
+// refuse answers a request that goes no further, and logs rejected senders.
 func (e *entry) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	no, ok := errors.AsType[*auth.Rejection](err)
 	if !ok {
@@ -44,12 +44,12 @@ func (e *entry) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	http.Error(w, no.Reason, no.Status)
 }
 
-// forbidden refuses a request whoever sends it.
+// forbidden refuses a request regardless of its sender.
 func forbidden(reason string) error {
 	return &auth.Rejection{Status: http.StatusForbidden, Reason: "forbidden: " + reason}
 }
 
-// posted returns whose token is in a form that was posted.
+// posted returns the owner of the token in a posted form.
 func (e *entry) posted(w http.ResponseWriter, r *http.Request) (auth.Identity, *auth.Rejection) {
 	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(headerTime))

@@ -20,12 +20,12 @@ import (
 
 // HTTPOptions configure [Server.HTTP].
 type HTTPOptions struct {
-	// Tokens are the tokens that clients need. Nil Tokens mean that no token is needed.
+	// Tokens are the tokens that clients need. If nil, no token is needed.
 	Tokens *auth.Tokens
-	// OAuth knows the access tokens that clients need in place of Tokens, unless it is nil.
+	// OAuth, if not nil, verifies access tokens that clients need instead of Tokens.
 	OAuth *auth.OAuth
-	// Loopback says that only this machine can reach the address. Requests for other
-	// hosts are then rejected, because web pages can send such requests (DNS rebinding).
+	// Loopback says that only this machine can reach the address. Requests for other hosts are then
+	// rejected, because web pages can send such requests (DNS rebinding).
 	Loopback bool
 	// LoginPage writes a page of a login (oauth.per: client). A nil LoginPage means that there are no
 	// such logins.
@@ -36,18 +36,18 @@ type HTTPOptions struct {
 	Metrics http.HandlerFunc
 }
 
-// HTTP serves a [Server] over streamable HTTP: its path decides what answers a request. Create it with
-// [Server.HTTP].
+// HTTP serves a [Server] over streamable HTTP, and dispatches requests by their path. Create it
+// with [Server.HTTP].
 type HTTP struct {
 	entry
 	server   *Server
 	opts     HTTPOptions
 	endpoint endpoint
-	console  *console     // answers /console and what is below, unless it is nil
-	logins   http.Handler // answers what is below /login, unless it is nil
+	console  *console     // serves /console and the paths below it; may be nil
+	logins   http.Handler // serves the paths below /login; may be nil
 	leaving  atomic.Bool  // the health check fails
 
-	lastCheck, checkBefore atomic.Int64 // when the latest two health checks arrived, in ms of Unix time
+	lastCheck, checkBefore atomic.Int64 // when the last two health checks arrived, as Unix time in ms
 }
 
 // HTTP returns the handler for HTTP.
@@ -89,15 +89,14 @@ func (h *HTTP) Server() *http.Server {
 // ServeHTTP implements http.Handler.
 func (h *HTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if len(r.TransferEncoding) > 0 || h.leaving.Load() {
-		// net/http ignores a Content-Length next to Transfer-Encoding, but a proxy may
-		// have used it: then what follows on the connection is not a request. And a
-		// server that shuts down must not close connections on which a request may be
-		// arriving.
+		// net/http ignores a Content-Length next to Transfer-Encoding, but a proxy may have used
+		// it; what follows on the connection is then not a request. And a server that shuts down
+		// must not close connections on which a request may be arriving.
 		header := w.Header()
 		w = transport.BeforeAnswer{ResponseWriter: w, Do: func() { header.Set("Connection", "close") }}
 	}
-	path := r.URL.EscapedPath() // a proxy may have rules for the path as it is spelled
-	// Checks with HTTP/1.0 name no host.
+	path := r.URL.EscapedPath() // a proxy may have rules for the path as it was sent
+	// Health checks over HTTP/1.0 send no Host.
 	nameless := r.Host == "" && (path == "/healthz" || path == "/readyz")
 	if err := transport.CheckOrigin(r, h.opts.Loopback); err != nil && !nameless {
 		h.refuse(w, r, forbidden(err.Error()))
@@ -125,8 +124,8 @@ func (h *HTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// WithToken returns a handler that only clients with a token for the whole registry reach: those
-// that are bound to a profile must not learn what is outside it.
+// WithToken returns a handler for clients with a token for the whole registry. Clients whose token
+// is limited to a profile must not learn what is outside it.
 func (h *HTTP) WithToken(next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		from, no := auth.Authenticate(r, h.tokens)
@@ -141,12 +140,11 @@ func (h *HTTP) WithToken(next http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// revokeEvery is how often tokens are looked at, so that what belongs to one that was
-// removed ends soon.
+// revokeEvery is how often tokens are checked, so that what a removed token had begun ends soon.
 const revokeEvery = time.Second
 
 // FollowTokens ends the streams, sessions and calls of tokens that expire, are removed from their
-// file or are not accepted any more, until ctx is done. It also follows the keys of access tokens.
+// file or are no longer accepted, until ctx is done. It also follows the keys of access tokens.
 func (h *HTTP) FollowTokens(ctx context.Context) {
 	if h.tokens == nil {
 		return
@@ -171,11 +169,11 @@ func (h *HTTP) FollowTokens(ctx context.Context) {
 }
 
 const (
-	// noticeTime is how long requests are accepted after the health check has begun to
-	// fail. A load balancer should have noticed by then.
+	// noticeTime is how long requests are accepted after the health check begins to fail, so that a
+	// load balancer notices.
 	noticeTime = 5 * time.Second
-	// checksWithin is the time within which the latest two health checks must have
-	// arrived for a load balancer to be assumed.
+	// checksWithin is the time within which the last two health checks must have arrived for a load
+	// balancer to be assumed.
 	checksWithin = time.Minute
 )
 
@@ -194,9 +192,9 @@ func (h *HTTP) health(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// readiness reports whether new requests are accepted and every server that is not optional can
-// be reached. A server that was not started yet, or was closed because it was unused, counts as
-// reachable. Only clients with a token learn the names of the others.
+// readiness reports whether new requests are accepted and every server that is not optional can be
+// reached. A server that was not started yet, or was closed because it was unused, counts as
+// reachable. Only clients with a token are told the names of unreachable ones.
 func (h *HTTP) readiness(w http.ResponseWriter, r *http.Request) {
 	var failed []string // when they were last tried
 	for _, source := range sourcesOf(r.Context(), h.server.offers.Common()) {
@@ -215,9 +213,9 @@ func (h *HTTP) readiness(w http.ResponseWriter, r *http.Request) {
 	http.Error(w, text, http.StatusServiceUnavailable)
 }
 
-// Drain makes the health check fail, gives a load balancer time to notice, refuses
-// new requests from then on, and ends those that wait for notifications. It returns
-// the number of requests and tasks that are still running when ctx is done.
+// Drain makes the health check fail, gives a load balancer time to notice, and then refuses new
+// requests and ends those that wait for notifications. It returns the number of requests and tasks
+// that are still running when ctx is done.
 func (h *HTTP) Drain(ctx context.Context) int {
 	h.leaving.Store(true)
 	if time.Since(time.UnixMilli(h.checkBefore.Load())) < checksWithin {
@@ -231,8 +229,8 @@ func (h *HTTP) Drain(ctx context.Context) int {
 	return h.wait(ctx)
 }
 
-// busy reports whether requests or tasks are running, or calls wait whose answers arrive through
-// other replicas and that none of them can run again.
+// busy reports whether requests or tasks are running, or calls wait here that cannot run again in
+// another replica and whose answers arrive through other replicas.
 func (h *HTTP) busy() bool {
 	return h.endpoint.calls.Load() > 0 || h.server.tasks.Running() > 0 ||
 		h.server.replica != nil && h.server.states.OnlyHere("")

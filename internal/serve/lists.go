@@ -17,8 +17,8 @@ import (
 	"github.com/toolreg/toolreg/internal/timing"
 )
 
-// lists is what sessions know of the lists that they are offered, so that they are not told of
-// changes of what only others are offered. It is safe for concurrent use.
+// lists tracks which lists each session has seen, so that sessions are not notified of changes that
+// only affect others. It is safe for concurrent use.
 type lists struct {
 	offers *current.Offers
 	sdk    *mcp.Server
@@ -31,21 +31,21 @@ type lists struct {
 // its client wants notifications.
 const listenMethod = "subscriptions/listen"
 
-// listChanged is the end of the methods of notifications about lists.
+// listChanged is the suffix of the notifications about changed lists.
 const listChanged = "/list_changed"
 
-// listKinds are the kinds of lists of whose changes clients are told.
+// listKinds returns the kinds of lists.
 func listKinds() []string { return []string{"tools", "prompts", "resources"} }
 
-// listener is a session that is told of changes.
+// listener is a session that is notified of changes.
 type listener struct {
 	who   *caller.Caller
 	known map[string]offer.Digest // of lists, by kind: tools, prompts or resources
-	news  map[string]bool         // kinds of which the session has not been told yet
+	news  map[string]bool         // kinds that have changed since the session was notified
 }
 
-// follow records what the caller of ctx is offered in a session when it begins to use it. From then on the
-// session hears of changes. of is nil if there is no offer for the caller yet.
+// follow records what the caller of ctx is offered when it begins to use a session. From then on,
+// the session is notified of changes. of is nil if there is no offer for the caller yet.
 func (l *lists) follow(ctx context.Context, session *mcp.ServerSession, of *offer.Offer) {
 	var v *offer.View
 	if of != nil {
@@ -77,7 +77,7 @@ func (l *lists) listen(ctx context.Context, next mcp.MethodHandler, req mcp.Requ
 	return next(ctx, listenMethod, req)
 }
 
-// forget forgets sessions that have ended.
+// forget removes sessions that have ended.
 func (l *lists) forget(ended func(*mcp.ServerSession) bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -88,8 +88,8 @@ func (l *lists) forget(ended func(*mcp.ServerSession) bool) {
 	}
 }
 
-// dropOldNews is the middleware that drops the SDK's notifications about lists that have changed only for
-// others.
+// dropOldNews is middleware that drops the SDK's notifications about lists that have changed only
+// for others.
 func (l *lists) dropOldNews(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		if strings.HasSuffix(method, listChanged) {
@@ -114,8 +114,9 @@ func (l *lists) isNews(method string, session *mcp.ServerSession) bool {
 	return isNews
 }
 
-// announce has the SDK tell sessions that are offered another list than they know. It tells them when it is
-// given an entry, which is never looked up there, see [requests.answer]. Nobody has to be told of the first offer.
+// announce makes the SDK notify sessions whose lists have changed. The SDK does so when it is given
+// an entry, which is never looked up there; see [requests.answer]. The first offer needs no
+// notification.
 func (l *lists) announce(ctx context.Context, first bool) {
 	l.mu.Lock()
 	all := slices.Collect(maps.Values(l.bySession))

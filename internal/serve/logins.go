@@ -28,13 +28,13 @@ import (
 )
 
 const (
-	// loginPath is the path below which the users of clients log in to servers.
+	// loginPath is the path below which users of clients log in to servers.
 	loginPath = "/login/"
-	// loginReturn is the path to which their browsers come back.
+	// loginReturn is the path to which browsers return.
 	loginReturn = loginPath + "callback"
 	// loginTime is how long a login may take.
 	loginTime = 10 * time.Minute
-	// loginPoll is how often a call looks whether its user has logged in.
+	// loginPoll is how often a call checks whether its user has logged in.
 	loginPoll = 500 * time.Millisecond
 	// maxLogins is how many logins may wait for browsers, and maxLoginsOwn how many of one client.
 	maxLogins    = 1000
@@ -42,23 +42,23 @@ const (
 	loginKind    = "login"
 )
 
-// login is a login of a client to a server (oauth.per: client) for which a browser is awaited. It
-// has secrets.
+// login is a client's login to a server (oauth.per: client) that waits for a browser. It contains
+// secrets.
 type login struct {
 	Client string    `json:"client"`
 	Server string    `json:"server"`
-	Base   string    `json:"base"` // of the addresses of this server
+	Base   string    `json:"base"` // of this server's URLs
 	Until  time.Time `json:"until"`
-	// Browser is the hash of the cookie of the browser that has shown the token of the client. It is zero
+	// Browser is the hash of the cookie of the browser that has presented the client's token; zero
 	// if none has.
 	Browser auth.Hash `json:"browser"`
 	Pending []byte    `json:"pending,omitempty"` // see [sources.Connections.BeginLogin]
 	Done    bool      `json:"done,omitempty"`
-	Replica string    `json:"replica,omitempty"` // where it was completed
+	Replica string    `json:"replica,omitempty"` // the replica where it was completed
 }
 
-// logins are the logins that wait for browsers: in memory or, with a store, where all replicas see
-// them. It is safe for concurrent use.
+// logins holds the logins that wait for browsers: in memory or, with a store, where all replicas
+// see them. It is safe for concurrent use.
 type logins struct {
 	offers  *current.Offers
 	retries *current.Retries
@@ -71,7 +71,7 @@ type logins struct {
 
 var errManyLogins = errors.New("too many logins wait for a browser; try again later")
 
-// put keeps a login until its time is over.
+// put stores a login until it expires.
 func (l *logins) put(ctx context.Context, id string, one login) error {
 	if l.store != nil {
 		data, err := json.Marshal(one)
@@ -115,10 +115,10 @@ func (l *logins) find(ctx context.Context, id string) (one login, ok bool, err e
 // LoginPage is a page of a login.
 type LoginPage struct {
 	Heading, Text string
-	// Action is the path to which a form posts a field "token". If it is empty, there is no form. Hint
-	// says which token is meant, and Wrong why it is asked for again.
+	// Action is the path to which a form posts a field "token"; "" means that there is no form.
+	// Hint says which token to enter, and Wrong why it is asked for again.
 	Action, Hint, Wrong string
-	// Link is where to go on. It may be empty.
+	// Link is where to continue. It may be empty.
 	Link string
 }
 
@@ -147,14 +147,14 @@ func (l *loginPages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		l.finish(w, r, id, one)
 	case r.Method == http.MethodGet:
 		l.page(w, http.StatusOK, one.form(r.URL.Path, ""))
-	case r.Method != http.MethodPost || r.Header.Get("Origin") == "": // of the same origin, see checkOrigin
+	case r.Method != http.MethodPost || r.Header.Get("Origin") == "": // of the same origin; see checkOrigin
 		l.refuse(w, r, forbidden("only the page of the login may go on with it"))
 	default:
 		l.begin(w, r, id, one)
 	}
 }
 
-// form returns the page that asks for the token of the client.
+// form returns the page that asks for the client's token.
 func (l login) form(path, wrong string) LoginPage {
 	return LoginPage{
 		Heading: "Log in to " + l.Server, Action: path, Wrong: wrong,
@@ -163,8 +163,8 @@ func (l login) form(path, wrong string) LoginPage {
 	}
 }
 
-// begin checks that the browser has the token of the client, and sends it to the
-// authorization server.
+// begin checks that the browser has the client's token, and redirects it to the authorization
+// server.
 func (l *loginPages) begin(w http.ResponseWriter, r *http.Request, id string, one login) {
 	from, no := l.posted(w, r)
 	if no != nil || from.Name != one.Client {
@@ -202,7 +202,7 @@ func (l *loginPages) begin(w http.ResponseWriter, r *http.Request, id string, on
 		LoginPage{Heading: "Log in to " + one.Server, Text: "The next page is at " + to + ".", Link: address})
 }
 
-// finish gets the tokens when the browser has come back from the authorization server.
+// finish gets the tokens after the browser has returned from the authorization server.
 func (l *loginPages) finish(w http.ResponseWriter, r *http.Request, id string, one login) {
 	cookie, err := r.Cookie(loginCookie(id))
 	if err != nil || !one.Browser.Is(auth.HashOf(cookie.Value)) {
@@ -232,7 +232,7 @@ func (l *loginPages) finish(w http.ResponseWriter, r *http.Request, id string, o
 	})
 }
 
-// connect offers the client what its new login gives access to, if it is here.
+// connect offers the client what its new login gives access to, if this process serves it.
 func (l *logins) connect(ctx context.Context, one login) {
 	ctx = caller.With(ctx, &caller.Caller{Name: one.Client, Token: one.Client})
 	for _, o := range l.offers.All() {
@@ -247,7 +247,8 @@ func (l *logins) connect(ctx context.Context, one login) {
 // loginCookie returns the name of the cookie of a login. A browser may have several.
 func loginCookie(id string) string { return "toolreg-login-" + strings.ToLower(id[:min(len(id), 8)]) }
 
-// setLoginCookie sets the cookie, which the browser must also send when another site sends it back.
+// setLoginCookie sets the cookie, which the browser must also send when another site redirects it
+// back.
 func setLoginCookie(w http.ResponseWriter, one login, id, value string, seconds int) {
 	http.SetCookie(w, &http.Cookie{
 		Name: loginCookie(id), Value: value, Path: loginReturn, MaxAge: seconds, HttpOnly: true,
@@ -261,7 +262,7 @@ func (l *loginPages) page(w http.ResponseWriter, status int, p LoginPage) {
 	l.write(w, p)
 }
 
-// base returns where the pages of a login to a server are.
+// base returns the beginning of the URLs of a login's pages.
 func (l *logins) base(ctx context.Context, from auth.Identity, name string) (string, error) {
 	redirect := ""
 	err := l.offers.Current(func(session *engine.Session, _ *registry.Registry) (err error) {
@@ -282,7 +283,7 @@ func (l *logins) base(ctx context.Context, from auth.Identity, name string) (str
 	return from.Base, nil
 }
 
-// call calls the tool that logs in to a server.
+// call runs the tool that logs in to a server.
 func (l *logins) call(ctx context.Context, server *mcpclient.Source) (registry.Result, error) {
 	connect := server.Retry // the client has logged in meanwhile
 	if server.Info().State == mcpclient.StateNeedsLogin {

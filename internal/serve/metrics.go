@@ -14,14 +14,14 @@ import (
 	"github.com/toolreg/toolreg/internal/serve/transport"
 )
 
-// Numbers receives metrics with one number for each combination of labels, which are names and
-// values in turn.
+// Numbers receives metrics. Each has a number for each combination of labels, given as alternating
+// names and values.
 type Numbers interface {
 	Begin(name, kind, help string)
 	Add(name string, number int, labels ...string)
 }
 
-// Measure adds what runs and waits, by client, and the states of the sources.
+// Measure reports running and waiting work by client, and the states of sources.
 func (s *Server) Measure(ctx context.Context, to Numbers) {
 	measure(to, "toolreg_calls_running", "Calls that run.", s.calls.running.Counts(), s.calls.label)
 	measure(to, "toolreg_questions_open",
@@ -74,8 +74,8 @@ type sourceState struct {
 	optional bool
 }
 
-// sourcesOf returns the states of the sources of an offer, which may be nil: first the servers and the APIs,
-// as they were when they were last tried.
+// sourcesOf returns the last known states of the sources of an offer, which may be nil, servers and
+// APIs first.
 func sourcesOf(ctx context.Context, o *offer.Offer) (out []sourceState) {
 	if o == nil {
 		return nil
@@ -107,8 +107,8 @@ func sourcesOf(ctx context.Context, o *offer.Offer) (out []sourceState) {
 	return out
 }
 
-// OwnServer returns a server for small requests, such as those for metrics. If it is local, it
-// refuses names of other hosts, with which a page in a browser could reach it.
+// OwnServer returns a server for small requests, such as for metrics. If local is set, it refuses
+// other host names, which a page in a browser could use to reach it.
 func OwnServer(next http.Handler, local bool) *http.Server {
 	return &http.Server{ReadHeaderTimeout: headerTime, ReadTimeout: headerTime,
 		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,

@@ -27,8 +27,8 @@ type reads struct {
 	log    *slog.Logger
 }
 
-// notOffered returns the error with which to answer a request for a prompt or a resource that the caller
-// is not offered. It is logged, but where a server failed.
+// notOffered returns the error for a request for a prompt or a resource that the caller is not
+// offered. It logs the request, unless the reason is a failed server.
 func notOffered(ctx context.Context, log *slog.Logger, v *offer.View, method string, err error) error {
 	refused, _ := errors.AsType[*jsonrpc.Error](err)
 	if refused != nil && refused.Code == jsonrpc.CodeInternalError {
@@ -48,7 +48,7 @@ type promptResult struct {
 	Messages    []mcpclient.Message `json:"messages"`
 }
 
-// getPrompt has the server of a prompt, which is part of v, fill it in.
+// getPrompt fills in a prompt of v at its server.
 func (r *reads) getPrompt(ctx context.Context, v *offer.View, req *mcp.GetPromptRequest) (mcp.Result, error) {
 	is, err := v.Prompt(ctx, req.Params.Name)
 	if err != nil {
@@ -79,8 +79,8 @@ func (r *reads) getPrompt(ctx context.Context, v *offer.View, req *mcp.GetPrompt
 	})
 }
 
-// reply has run answer a request for a client, with what it is offered then, and asks the client what is asked
-// meanwhile.
+// reply calls run to answer a request with what the client is offered, and passes questions that
+// come up meanwhile to the client.
 func (r *reads) reply(ctx context.Context, t question.Turn,
 	run func(context.Context, *offer.View) (any, error)) (mcp.Result, error) {
 	got, ask, err := r.states.Make(ctx, t, func(ctx context.Context) (any, error) {
@@ -132,8 +132,8 @@ func (r *reads) readResource(ctx context.Context, v *offer.View, req *mcp.ReadRe
 	})
 }
 
-// contentsOf returns what was read for the client, with the URI and the type of the resource where the server's
-// contents have none.
+// contentsOf converts what was read for the client. Contents without a URI or a type get those of
+// the resource.
 func contentsOf(reading mcpclient.Reading, uri, mimeType string) *readResult {
 	out := &readResult{
 		Cacheable: mcp.Cacheable{CacheScope: offer.CacheScope},
@@ -146,7 +146,7 @@ func contentsOf(reading mcpclient.Reading, uri, mimeType string) *readResult {
 	return out
 }
 
-// complete has the server complete an argument of a prompt or a template.
+// complete completes an argument of a prompt or a template at its server.
 func (r *reads) complete(ctx context.Context, req *mcp.CompleteRequest) (*mcp.CompleteResult, error) {
 	v, done := r.offers.Use(ctx)
 	defer done()
@@ -176,7 +176,7 @@ func (r *reads) complete(ctx context.Context, req *mcp.CompleteRequest) (*mcp.Co
 	}
 	result, err := server.Complete(ctx, &params)
 	if _, ok := errors.AsType[*mcpclient.NotOfferedError](err); ok {
-		return none, nil // to clients this is one server, which supports completion
+		return none, nil // to clients, all servers are this one, which supports completion
 	}
 	if err != nil {
 		return nil, refusal(err)
@@ -184,8 +184,8 @@ func (r *reads) complete(ctx context.Context, req *mcp.CompleteRequest) (*mcp.Co
 	return result, nil
 }
 
-// useOffer has a prompt or a resource used by do, which is the request of a method, if the rules allow
-// it, or the client's user does.
+// useOffer calls do, the request of a method for a prompt or a resource, if the rules or the
+// client's user allow it.
 func useOffer(ctx context.Context, session *engine.Session, method string, about engine.Offer, params any,
 	do func(context.Context) error) error {
 	t := about.Tool(method)
@@ -195,7 +195,7 @@ func useOffer(ctx context.Context, session *engine.Session, method string, about
 	return session.Calls.Use(ctx, t, about, params, do)
 }
 
-// refusal returns an error for a client. The code of a server's error is kept.
+// refusal converts an error for the client. It keeps the code of a server's error.
 func refusal(err error) error {
 	refused, isRefused := errors.AsType[*mcpclient.RefusedError](err)
 	switch {

@@ -18,8 +18,8 @@ import (
 	"github.com/toolreg/toolreg/internal/serve/transport"
 )
 
-// Join makes this process one of the replicas that share the server's store, if there is one. It returns when
-// others can reach it. The caller calls leave, which waits.
+// Join makes this process one of the replicas that share the server's store, if there is one. When
+// it returns, others can reach this process. The caller must call leave, which waits.
 func (h *HTTP) Join(ctx context.Context) (leave func(), err error) {
 	s, e := h.server, &h.endpoint
 	if s.replica == nil {
@@ -31,8 +31,8 @@ func (h *HTTP) Join(ctx context.Context) (leave func(), err error) {
 	})
 }
 
-// begin counts a request that another replica has forwarded until done is called, and waits for its turn.
-// The error says that its client is gone.
+// begin counts a request that another replica has forwarded until done is called, and waits for its
+// turn. An error means that its client is gone.
 func (e *endpoint) begin(in *transport.Inbound) (done func(), err error) {
 	if e.oauth != nil {
 		in.From = e.oauth.Vouched(in.From)
@@ -52,7 +52,7 @@ func (e *endpoint) begin(in *transport.Inbound) (done func(), err error) {
 	return func() { release(); end() }, nil
 }
 
-// room makes room for a session that this process takes over. The error says why there is none.
+// room makes room for a session to take over. The error says why there is none.
 func (e *endpoint) room(token string) error {
 	switch {
 	case e.draining.Load():
@@ -63,8 +63,8 @@ func (e *endpoint) room(token string) error {
 	return nil
 }
 
-// processOf names the caller's own process of a server that a request needs (perClient). It returns "" if the
-// request needs none.
+// processOf names the caller's own process of a server that a request needs (perClient); "" if it
+// needs none.
 func (e *endpoint) processOf(in *transport.Inbound) string {
 	server := providerOf(e.server.offers, in)
 	if server == nil || !server.Settings().PerClient {
@@ -73,8 +73,8 @@ func (e *endpoint) processOf(in *transport.Inbound) string {
 	return in.From.Name + "\x00" + server.Info().Name
 }
 
-// providerOf returns the server that provides what a request names. It returns nil if the request names
-// nothing, or no server provides it.
+// providerOf returns the server that provides what a request names; nil if it names nothing, or no
+// server provides it.
 func providerOf(offers *current.Offers, in *transport.Inbound) *mcpclient.Source {
 	o := offers.Common()
 	if o == nil {
@@ -106,8 +106,8 @@ func providerOf(offers *current.Offers, in *transport.Inbound) *mcpclient.Source
 	return nil
 }
 
-// replay passes to the SDK a message that the client of a session has sent to another replica. The SDK has no
-// other way to make a session known to its handler.
+// replay passes the SDK a message that the client of a session has sent to another replica. The SDK
+// has no other way to make its handler know a session.
 func (e *endpoint) replay(ctx context.Context, session, method string, params any) {
 	message := map[string]any{"jsonrpc": "2.0", "method": method, "params": params}
 	if !strings.HasPrefix(method, "notifications/") {

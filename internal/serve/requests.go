@@ -25,13 +25,13 @@ import (
 	"github.com/toolreg/toolreg/internal/tracing"
 )
 
-// requests handles the requests of clients. On its way, a request passes these middlewares and methods:
+// requests handles the requests of clients. A request passes these middlewares and methods:
 //
 //  1. guard, so that a panic ends no other request, and spans;
-//  2. [replica.Replica.Remember], which records what the request changes of its session;
-//  3. handle, which makes its sender the caller of its context, see [requests.from];
-//  4. begun, if it begins a session, or offered, which finds out what the sender is offered;
-//  5. answer, which answers it, or has the SDK do so.
+//  2. [replica.Replica.Remember], which records how the request changes its session;
+//  3. handle, which makes the sender the caller of the context; see [requests.from];
+//  4. begun, if it begins a session, or offered, which determines what the sender is offered;
+//  5. answer, which answers it or passes it to the SDK.
 type requests struct {
 	profile  string // of the client on stdin
 	offers   *current.Offers
@@ -45,8 +45,8 @@ type requests struct {
 	stopping <-chan struct{} // closed when streams are to end
 }
 
-// guard is the outermost middleware. A request whose handling panics ends no other one. The SDK leaves params
-// nil that are missing, and methods of those that are not its own panic then.
+// guard is the outermost middleware. It recovers panics, so that a request that panics ends no
+// other. The SDK leaves missing params nil, and some of its methods panic then.
 func (r *requests) guard(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (_ mcp.Result, err error) {
 		defer func() {
@@ -63,7 +63,8 @@ func (r *requests) guard(next mcp.MethodHandler) mcp.MethodHandler {
 	}
 }
 
-// handle is the innermost middleware. What asks for nothing that depends on the sender goes on to the SDK.
+// handle is the innermost middleware. Requests that do not depend on the sender are passed to the
+// SDK.
 func (r *requests) handle(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		in := transport.InboundOf(req)
@@ -74,7 +75,7 @@ func (r *requests) handle(next mcp.MethodHandler) mcp.MethodHandler {
 		switch kind {
 		case "initialize", "server":
 			settleRevision(req)
-			result, err := next(ctx, method, req) // from now on the session knows what the client can do
+			result, err := next(ctx, method, req) // from here on the session knows the client's capabilities
 			if err != nil {
 				return nil, err
 			}
@@ -97,14 +98,14 @@ func (r *requests) handle(next mcp.MethodHandler) mcp.MethodHandler {
 	}
 }
 
-// from returns the context of a request, with its sender as the caller.
+// from returns the context of a request with its sender as the caller.
 func (r *requests) from(ctx context.Context, req mcp.Request) context.Context {
 	sender, _ := req.(question.Sender) // all requests are
 	return r.clients.With(ctx, r.identify(ctx, req), sender)
 }
 
-// identify returns who sends a message: the sender of its request over HTTP or, if that has
-// been answered, of the request that began the session, or the client on stdin.
+// identify returns who sends a message: the sender of its HTTP request or, if that has been
+// answered, of the request that began the session, or the client on stdin.
 func (r *requests) identify(ctx context.Context, req mcp.Request) auth.Identity {
 	if in := transport.InboundOf(req); in != nil {
 		return in.From
@@ -115,8 +116,8 @@ func (r *requests) identify(ctx context.Context, req mcp.Request) auth.Identity 
 	return auth.Identity{Name: caller.Stdio, Profile: r.profile}
 }
 
-// settleRevision replaces the revision with which a client begins a session by the one that the SDK
-// agrees to, because the SDK tells with each request of the session what the client began with.
+// settleRevision replaces the revision that a client proposes for a session by the one that the SDK
+// agrees to, because the SDK reports the proposed one with each later request.
 func settleRevision(req mcp.Request) {
 	if p, ok := req.GetParams().(*mcp.InitializeParams); ok && p != nil {
 		switch p.ProtocolVersion {
@@ -147,32 +148,31 @@ func (r *requests) begun(ctx context.Context, req mcp.Request, result mcp.Result
 }
 
 const (
-	// instructions tell a client's model what this server is. Those of the servers follow.
+	// instructions tell a client's model what this server is. Those of the servers follow them.
 	instructions = "Tools from several sources under one policy. Some calls ask the user first; " +
 		"the error of a refused call names the rule that refused it."
-	// instructionsTime is how long the answer to the first request of a client waits for the
-	// servers.
+	// instructionsTime is how long the answer to a client's first request waits for the servers.
 	instructionsTime = 5 * time.Second
 )
 
-// instructions returns those of the servers that the caller of ctx is offered.
+// instructions returns the instructions of the servers that the caller of ctx is offered.
 func (r *requests) instructions(ctx context.Context) string {
 	waiting, cancel := context.WithTimeout(ctx, instructionsTime)
 	defer cancel()
 	v, err := r.offers.Offered(waiting)
-	if err != nil { // a later request says why
+	if err != nil { // a later request will return it
 		return ""
 	}
 	return v.Instructions(ctx)
 }
 
-// isLasting reports whether a session is more than one request: the one on stdio, and those over HTTP that
-// have an id. Modern clients over HTTP listen by a request of its own.
+// isLasting reports whether a session outlasts one request: the one on stdio, and sessions over
+// HTTP that have an id. Modern clients over HTTP listen with a separate request.
 func isLasting(session *mcp.ServerSession, req mcp.Request) bool {
 	return session.ID() != "" || transport.InboundOf(req) == nil
 }
 
-// offered answers a request for something that is offered. It waits for the first offer.
+// offered answers a request that depends on the offer. It waits for the first offer.
 func (r *requests) offered(ctx context.Context, next mcp.MethodHandler, method string,
 	req mcp.Request) (mcp.Result, error) {
 	c := question.From(ctx)
@@ -185,7 +185,7 @@ func (r *requests) offered(ctx context.Context, next mcp.MethodHandler, method s
 		if v, err = r.retries.Resolve(ctx, v, call.Params); err != nil {
 			return r.calls.unresolved(ctx, call.Params.Name, err)
 		}
-		if v.Tool(call.Params.Name) != nil { // another name is the client's alone
+		if v.Tool(call.Params.Name) != nil { // any other name may be a client's invention
 			tracing.Current(ctx).Target("gen_ai.tool.name", call.Params.Name)
 		}
 	}
@@ -195,9 +195,10 @@ func (r *requests) offered(ctx context.Context, next mcp.MethodHandler, method s
 	return r.answer(ctx, v, next, method, req)
 }
 
-// answer answers a request with what its sender is offered, which v is. Only what is passed to next reaches the
-// SDK. It has one list of tools, of prompts and of resources for all clients, and checks and changes the results
-// of its own entries alone. So this server lists, calls, fills in and reads itself.
+// answer answers a request from v, what its sender is offered. Only what is passed to next reaches
+// the SDK, which has one list of tools, prompts and resources for all clients, and checks and
+// changes only results of its own entries. So this server lists, calls, fills in and reads by
+// itself.
 func (r *requests) answer(ctx context.Context, v *offer.View, next mcp.MethodHandler, method string,
 	req mcp.Request) (mcp.Result, error) {
 	switch req := req.(type) {
@@ -213,11 +214,11 @@ func (r *requests) answer(ctx context.Context, v *offer.View, next mcp.MethodHan
 	return v.List(ctx, req)
 }
 
-// resourceNotFound is the code of older revisions for a resource that is not there.
+// resourceNotFound is the code for an unknown resource in older revisions.
 const resourceNotFound = -32002
 
-// spans is the middleware that makes a span of each request, within that of the client. The
-// request that listens to changes has none, since it does not end.
+// spans is middleware that makes a span of each request, as a child of the client's. The request
+// that listens for changes has none, because it does not end.
 func spans(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		ctx = traced(ctx, req)
@@ -269,8 +270,8 @@ func spans(next mcp.MethodHandler) mcp.MethodHandler {
 // maxRequestID is how much of the id of a request is exported, in bytes.
 const maxRequestID = 64
 
-// traced returns a context with the trace of a client's request: that of its _meta, or else
-// that of the HTTP headers.
+// traced returns a context with the trace of a client's request, from its _meta or else from the
+// HTTP headers.
 func traced(ctx context.Context, req mcp.Request) context.Context {
 	if extra := req.GetExtra(); extra != nil && extra.Header != nil {
 		ctx = tracing.Extract(ctx, extra.Header.Get)

@@ -29,17 +29,17 @@ import (
 
 // Options configure a [Server]. Whole is required.
 type Options struct {
-	// Whole is what clients without a profile are offered. It has neither a name nor groups.
+	// Whole is what clients without a profile are offered. Its name and groups are empty.
 	Whole offer.Profile
-	// Profiles returns the profiles of a session. A nil Profiles means that there are none.
+	// Profiles returns the profiles of a session. It may be nil.
 	Profiles func(*engine.Session) offer.Profiles
 	// Initial are the profiles before the first [Server.Load].
 	Initial offer.Profiles
-	// Profile is the name of the profile of the client on stdin. Without one it is offered Whole.
+	// Profile is the profile of the client on stdin; "" means Whole.
 	Profile string
-	// Version is the version of toolreg that clients see.
+	// Version is the version of toolreg that clients are told.
 	Version string
-	// Limits may be changed later, see [Server.SetLimits].
+	// Limits may be changed later; see [Server.SetLimits].
 	Limits Limits
 	// Asking limits what clients may be asked. The zero value sets no limit.
 	Asking question.Asking
@@ -49,7 +49,7 @@ type Options struct {
 	Questions question.Options
 	// Log receives refusals at level warn. A nil Log discards them.
 	Log *slog.Logger
-	// Messages receives what the implementation of the protocol logs. A nil Messages discards it.
+	// Messages receives log messages of the protocol implementation. If nil, they are discarded.
 	Messages *slog.Logger
 	// Warn reports problems that do not stop the server. It may be nil.
 	Warn func(registry.Diagnostic)
@@ -57,7 +57,7 @@ type Options struct {
 
 // Limits are limits for clients and servers. Zero means no limit.
 type Limits struct {
-	Idle       time.Duration // how long a server may be without a call before its session is closed
+	Idle       time.Duration // how long a server may be without calls before its session is closed
 	Session    time.Duration // how long a session over HTTP may be unused
 	KeepAlive  time.Duration // how often a stream without events gets a comment
 	MaxClients int           // sessions over HTTP
@@ -112,7 +112,8 @@ func New(opts Options) *Server {
 	s.offers = current.New(current.Options{
 		Whole: opts.Whole, Profiles: opts.Profiles, Initial: opts.Initial,
 		Idle: func() time.Duration { return s.limits().Idle },
-		// These parts use the offers, and are made below. They are called from the first Load on.
+		// These parts use the offers and are made below. They are called only after the first Load
+		// has begun.
 		Subscriptions: &s.subscriptions, LogIn: s.logins.call, Updated: s.subscriptions.changed, Changed: s.lists.announce,
 		Log: opts.Log, Warn: opts.Warn,
 	})
@@ -141,7 +142,7 @@ func New(opts Options) *Server {
 		profile: opts.Profile, offers: s.offers, retries: s.retries, sessions: &s.sessions, clients: &s.clients,
 		lists: &s.lists, calls: &s.calls, reads: &s.reads, log: opts.Log, stopping: s.stopping,
 	}
-	way := []mcp.Middleware{s.requests.guard, spans} // in the order in which a request passes them
+	way := []mcp.Middleware{s.requests.guard, spans} // in the order in which requests pass them
 	if s.replica != nil {
 		way = append(way, s.replica.Remember(s.requests.identify))
 	}
@@ -150,8 +151,8 @@ func New(opts Options) *Server {
 	return s
 }
 
-// Load offers the tools of a session, see [current.Offers.Load]. What is unused is closed until the ctx of the
-// first Load is done.
+// Load offers the tools of a session; see [current.Offers.Load]. Until the ctx of the first Load is
+// done, unused sessions and servers are closed.
 func (s *Server) Load(ctx context.Context, from *engine.Session) error {
 	defer s.reap.Do(func() { go s.reapUnused(ctx) })
 	return s.offers.Load(ctx, from)
@@ -169,13 +170,12 @@ func (s *Server) Restart(ctx context.Context, name string) error { return s.retr
 // Profiles returns the profiles that clients can use now.
 func (s *Server) Profiles() offer.Profiles { return s.offers.Profiles() }
 
-// SetLimits replaces the limits. What is running goes on.
+// SetLimits replaces the limits. It does not affect what is running.
 func (s *Server) SetLimits(l Limits) { s.max.Store(&l) }
 
 func (s *Server) limits() *Limits { return s.max.Load() }
 
-// ChangeStateKey replaces the Key of [question.Options]. Questions that were asked before can
-// still be answered.
+// ChangeStateKey replaces the Key of [question.Options]. Earlier questions can still be answered.
 func (s *Server) ChangeStateKey(secret string) { s.states.ChangeKey(secret) }
 
 // reapUnused closes sessions and servers that have not been used for a while, until ctx is
@@ -189,7 +189,7 @@ func (s *Server) reapUnused(ctx context.Context) {
 	}
 }
 
-// closeEvery is how often reapUnused looks for unused sessions and servers.
+// closeEvery is how often reapUnused checks.
 const closeEvery = 200 * time.Millisecond
 
 func (s *Server) closeIdle() {
@@ -204,7 +204,7 @@ func (s *Server) gone(session *mcp.ServerSession) bool {
 	return session.ID() != "" && !s.sessions.Has(session)
 }
 
-// isBound reports whether a client is offered only what a profile has, whatever address it uses.
+// isBound reports whether a client is limited to a profile, whatever URL it uses.
 func (s *Server) isBound(from auth.Identity) bool {
 	profile, _ := s.Profiles().For(from.Profile, from.Groups, "")
 	return profile != ""
@@ -237,7 +237,7 @@ func (s *Server) newSDKServer() *mcp.Server {
 // are running then may take drain to finish, and are answered. If ctx is done after the
 // end of in, they are canceled immediately, because their client is gone.
 func (s *Server) Stdio(ctx context.Context, in io.Reader, out io.Writer, drain time.Duration) error {
-	// With ctx itself, the SDK would answer no call that ends after it is done.
+	// With ctx itself, the SDK would not answer calls that end after ctx is done.
 	err := s.sdk.Run(context.WithoutCancel(ctx), &transport.Stdio{
 		In: in, Out: out, Drain: drain, Ended: s.stop, Stop: ctx.Done(),
 	})
@@ -256,8 +256,8 @@ func (s *Server) Stopping() <-chan struct{} { return s.stopping }
 // stop ends requests that only wait for notifications. Calls continue.
 func (s *Server) stop() { s.stopOnce.Do(func() { close(s.stopping) }) }
 
-// Wait ends the calls that wait for answers, because no more can arrive, and waits until the replaced
-// sessions are closed.
+// Wait ends the calls that wait for answers, since none can arrive any more, and waits until
+// replaced sessions are closed.
 func (s *Server) Wait() {
 	s.states.EndAll()
 	s.tasks.EndOf(func(auth.Identity) bool { return true }, transport.ErrStopped)()

@@ -21,16 +21,16 @@ import (
 	"github.com/toolreg/toolreg/internal/uri"
 )
 
-// subscriptions are the resources that clients have subscribed to, here and at the servers. They are safe for
-// concurrent use.
+// subscriptions tracks the resources that clients have subscribed to, here and at the servers. It
+// is safe for concurrent use.
 type subscriptions struct {
 	offers   *current.Offers
 	sdk      *mcp.Server
-	stopping <-chan struct{} // closed when nothing has to be ended any more
+	stopping <-chan struct{} // closed when subscriptions need not be ended any more
 	ending   *sync.WaitGroup
 	log      *slog.Logger
 	warn     func(registry.Diagnostic)
-	// reporting is the server that has reported the change of which clients are being notified.
+	// reporting is the server that reported the change about which clients are being notified.
 	reporting atomic.Pointer[mcpclient.Source]
 
 	mu    sync.Mutex
@@ -38,9 +38,9 @@ type subscriptions struct {
 }
 
 type subscribed struct {
-	uri    string // as the client spells it
+	uri    string // in the client's spelling
 	server string // its name
-	client string // with whose login its server is reached, see [offer.Offer.ClientOf]
+	client string // whose login reaches the server; see [offer.Offer.ClientOf]
 }
 
 func (s *subscriptions) add(to subscribed, session *mcp.ServerSession, who *caller.Caller) {
@@ -52,7 +52,7 @@ func (s *subscriptions) add(to subscribed, session *mcp.ServerSession, who *call
 	s.byURI[to][session] = who
 }
 
-// callerOf returns the caller that subscribed in a session. It returns nil if none did.
+// callerOf returns the caller that subscribed in a session; nil if none did.
 func (s *subscriptions) callerOf(to subscribed, session *mcp.ServerSession) *caller.Caller {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -64,8 +64,8 @@ func (s *subscriptions) OfClient(name string) bool {
 	return slices.ContainsFunc(s.all(), func(to subscribed) bool { return to.client == name })
 }
 
-// remove ends the subscriptions of sessions that are over, and returns the resources
-// without a subscriber.
+// remove removes the subscriptions of sessions that are over, and returns the resources that have
+// no subscriber left.
 func (s *subscriptions) remove(over func(to subscribed, session *mcp.ServerSession) bool) (unused []subscribed) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -114,7 +114,7 @@ func (s *subscriptions) Renew(ctx context.Context, o *offer.Offer) {
 	}
 }
 
-// subscribe subscribes to the updates of a resource.
+// subscribe subscribes to updates of a resource.
 func (s *subscriptions) subscribe(ctx context.Context, req *mcp.SubscribeRequest) error {
 	if _, err := s.offers.Offered(ctx); err != nil { // the request itself may not have waited for the offer
 		return err
@@ -136,8 +136,7 @@ func (s *subscriptions) subscribe(ctx context.Context, req *mcp.SubscribeRequest
 	return nil
 }
 
-// unsubscribe ends the subscription of one client. The SDK tracks which other clients to
-// notify.
+// unsubscribe ends one client's subscription. The SDK tracks which other clients to notify.
 func (s *subscriptions) unsubscribe(ctx context.Context, req *mcp.UnsubscribeRequest) error {
 	s.unsubscribeFrom(ctx, s.remove(func(to subscribed, of *mcp.ServerSession) bool {
 		return to.uri == req.Params.URI && of == req.Session
@@ -145,15 +144,14 @@ func (s *subscriptions) unsubscribe(ctx context.Context, req *mcp.UnsubscribeReq
 	return nil
 }
 
-// end ends the subscriptions of sessions that have ended.
+// end removes the subscriptions of sessions that have ended.
 func (s *subscriptions) end(ctx context.Context, gone func(*mcp.ServerSession) bool) {
 	s.unsubscribeFrom(ctx, s.remove(func(_ subscribed, session *mcp.ServerSession) bool {
 		return gone(session)
 	}))
 }
 
-// unsubscribeFrom ends the subscriptions to resources at their servers, which may be
-// slow.
+// unsubscribeFrom ends the subscriptions at servers, which may be slow.
 func (s *subscriptions) unsubscribeFrom(ctx context.Context, from []subscribed) {
 	select {
 	case <-s.stopping:
@@ -172,7 +170,7 @@ func (s *subscriptions) unsubscribeFrom(ctx context.Context, from []subscribed) 
 			ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), unsubscribeWithin)
 			defer stop()
 			err := server.Unsubscribe(ctx, to.uri)
-			if slices.Contains(s.all(), to) { // a client has subscribed meanwhile
+			if slices.Contains(s.all(), to) { // a client has subscribed again meanwhile
 				err = cmp.Or(err, server.Subscribe(ctx, to.uri))
 			}
 			if err != nil {
@@ -190,8 +188,8 @@ const (
 	unsubscribeWithin = 5 * time.Second
 )
 
-// changed notifies the clients that have subscribed to a resource of a server, each under
-// the spelling of its URI that it has subscribed to. The SDK notifies all of them, each by [subscriptions.dropDenied].
+// changed notifies the clients that have subscribed to a resource of a server, each with the URI in
+// the spelling that it used. The SDK notifies them; [subscriptions.dropDenied] filters.
 func (s *subscriptions) changed(ctx context.Context, server *mcpclient.Source, changed string) {
 	s.reporting.Store(server) // until the SDK has notified all
 	told := map[string]bool{}
@@ -203,7 +201,7 @@ func (s *subscriptions) changed(ctx context.Context, server *mcpclient.Source, c
 	}
 }
 
-// mayReceive reports whether a session is to be told of a change of a server's resource.
+// mayReceive reports whether a session may be notified of a change to a server's resource.
 func (s *subscriptions) mayReceive(ctx context.Context, server *mcpclient.Source, uri string,
 	session *mcp.ServerSession) bool {
 	for _, o := range s.offers.All() {
@@ -219,8 +217,8 @@ func (s *subscriptions) mayReceive(ctx context.Context, server *mcpclient.Source
 	return false
 }
 
-// dropDenied is the middleware that drops notifications about resources that the policy
-// has come to deny to the client that subscribed.
+// dropDenied is middleware that drops notifications about resources that the policy now denies to
+// the client that subscribed.
 func (s *subscriptions) dropDenied(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		if p, ok := req.GetParams().(*mcp.ResourceUpdatedNotificationParams); ok {

@@ -1,6 +1,6 @@
-// Package auth turns a request over HTTP into the [Identity] of its sender: by the token file of the
-// server, or by access tokens of an issuer (serve.oauth). It also ends what runs with a token that is
-// no longer valid. The package knows neither MCP nor what callers are offered.
+// Package auth determines the [Identity] of the sender of an HTTP request, from the server's token
+// file or from access tokens of an issuer (serve.oauth). It also ends what runs with a token that
+// has become invalid. The package knows neither MCP nor what callers are offered.
 package auth
 
 import (
@@ -12,41 +12,42 @@ import (
 	"github.com/toolreg/toolreg/internal/caller"
 )
 
-// Endpoint is the path of the MCP endpoint. Those of profiles are below it, and a token may be for one
-// of them.
+// Endpoint is the path of the MCP endpoint. The endpoints of profiles are below it, and a token may
+// be limited to one of them.
 const Endpoint = "/mcp"
 
-// Identity says who sends a request, and what its token permits. As JSON it is what replicas tell
-// each other of it.
+// Identity is the sender of a request, and what its token permits. Replicas send it to each other
+// as JSON.
 type Identity struct {
-	Name    string   `json:"name"` // of its token, stdio or local
+	Name    string   `json:"name"` // of the token, or stdio or local
 	Groups  []string `json:"groups,omitempty"`
-	Profile string   `json:"profile,omitempty"` // of the tools that it is offered; empty means all tools
-	// Expires is zero if the token never does.
+	Profile string   `json:"profile,omitempty"` // profile that it is offered; empty means all tools
+	// Expires is zero if the token never expires.
 	Expires time.Time `json:"expires"`
 	Scopes  []string  `json:"scopes,omitempty"`  // of an access token
 	Console bool      `json:"console,omitempty"` // it may enter the console
-	// Sum identifies the token. Zero means no token, or any token of the name, see
-	// [Identity.AnyToken].
+	// Sum identifies the token. Zero means that there is no token, or that any token of the name
+	// will do; see [Identity.AnyToken].
 	Sum Hash `json:"sum"`
-	// Base begins the addresses of this server, as the sender reaches it. It is empty unless
-	// the request came over HTTP.
+	// Base is the beginning of the server's URLs as the sender reaches it. It is empty unless the
+	// request came over HTTP.
 	Base string `json:"base,omitempty"`
-	// under is the state of serve.oauth with which the access token was verified. It is nil
-	// for other tokens.
+	// under is the state of serve.oauth with which the access token was verified; nil for other
+	// tokens.
 	under *oauthState
 }
 
-// AnyToken returns the identity of a session, which goes on with the next token of its name.
+// AnyToken returns the identity for a session, which may continue with another token of the same
+// name.
 func (i Identity) AnyToken() Identity {
 	i.Sum = Hash{}
 	return i
 }
 
-// Account is what sessions, and states of requests, belong to: a name and a profile.
+// Account is the owner of sessions and of request states: a name and a profile.
 func (i Identity) Account() string { return i.Name + "\x00" + i.Profile }
 
-// Caller returns the caller of calls that an identity makes.
+// Caller returns the identity as the caller of calls.
 func (i Identity) Caller() *caller.Caller {
 	who := &caller.Caller{Name: i.Name, Groups: i.Groups, Profile: i.Profile}
 	if i.Name != caller.Stdio && i.Name != caller.Local {
@@ -60,31 +61,31 @@ func (i Identity) Caller() *caller.Caller {
 
 type identityKey struct{}
 
-// With returns a context for the requests of a sender.
+// With returns a context that has the sender of a request.
 func With(ctx context.Context, from Identity) context.Context {
 	return context.WithValue(ctx, identityKey{}, from)
 }
 
-// From returns the sender of [With].
+// From returns the sender that [With] has set.
 func From(ctx context.Context) (from Identity, ok bool) {
 	from, ok = ctx.Value(identityKey{}).(Identity)
 	return from, ok
 }
 
-// Verifier says whose tokens the bearer tokens of requests are. It is safe for concurrent use.
+// Verifier verifies the bearer tokens of requests. It is safe for concurrent use.
 type Verifier interface {
-	// Find returns whose token it is; "" is that of a request without one. path is that of the
-	// request. If the token is not valid, it returns why.
+	// Find returns the owner of a token; the token is "" if the request has none. path is that of
+	// the request. If the token is invalid, Find returns the reason.
 	Find(ctx context.Context, token, path string) (Identity, *Rejection)
-	// Renew returns an identity with what its token permits now. It reports false if the token
-	// has expired or was removed.
+	// Renew updates an identity with what its token permits now. It returns false if the token has
+	// expired or was removed.
 	Renew(Identity) (Identity, bool)
-	// Challenge returns the value of WWW-Authenticate with which a request for a path is
-	// rejected, or "" for no such header.
+	// Challenge returns the header WWW-Authenticate for rejecting a request for a path, or "" for
+	// no such header.
 	Challenge(no *Rejection, path string) string
 }
 
-// Rejection is why a request is refused because of who sends it, and the answer to it.
+// Rejection is why a request is refused because of its sender, and how to answer it.
 type Rejection struct {
 	Status int
 	Reason string
@@ -94,7 +95,8 @@ type Rejection struct {
 
 func (r *Rejection) Error() string { return r.Reason }
 
-// Authenticate returns who sends a request, or why it is rejected. If by is nil, no token is needed.
+// Authenticate returns the sender of a request, or why it is rejected. If by is nil, no token is
+// needed.
 func Authenticate(r *http.Request, by Verifier) (Identity, *Rejection) {
 	if by == nil {
 		return Identity{Name: caller.Local}, nil

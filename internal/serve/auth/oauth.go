@@ -20,7 +20,7 @@ import (
 const (
 	// resourceMetadata is the well-known path of the metadata of a protected resource (RFC 9728).
 	resourceMetadata = "/.well-known/oauth-protected-resource"
-	// consoleScope is the scope with which a token may enter the console.
+	// consoleScope is the scope that permits the console.
 	consoleScope = "console"
 )
 
@@ -31,22 +31,23 @@ type OAuth struct {
 	current atomic.Pointer[oauthState]
 }
 
-// oauthState is what the settings say now.
+// oauthState is derived from the current settings.
 type oauthState struct {
 	set      settings.ServeOAuth
 	verifier *accesstoken.Verifier
-	replaced chan struct{} // closed when it is
+	replaced chan struct{} // closed when this state is replaced
 }
 
-// NewOAuth returns a resource server with the settings serve.oauth. warn receives errors of
-// getting the issuer's keys.
+// NewOAuth returns a resource server with the settings serve.oauth. warn receives errors in
+// fetching the issuer's keys.
 func NewOAuth(set settings.ServeOAuth, warn func(error)) (*OAuth, error) {
 	o := &OAuth{warn: warn}
 	return o, o.Change(set)
 }
 
-// Change applies changed settings. What runs with tokens that they do not accept ends soon. If
-// there is an error in them, the earlier ones stay. It is not called concurrently.
+// Change applies changed settings. What runs with tokens that the settings no longer accept ends
+// soon. If they have an error, the earlier ones stay in effect. Change must not be called
+// concurrently.
 func (o *OAuth) Change(set settings.ServeOAuth) error {
 	c := accesstoken.Config{
 		Issuer:   set.Issuer.Value,
@@ -74,7 +75,7 @@ func (o *OAuth) Change(set settings.ServeOAuth) error {
 	return nil
 }
 
-// Follow gets the keys of the issuer now and from time to time, until ctx is done.
+// Follow fetches the keys of the issuer now and from time to time, until ctx is done.
 func (o *OAuth) Follow(ctx context.Context) {
 	for ctx.Err() == nil {
 		now := o.current.Load()
@@ -117,29 +118,28 @@ func (o *OAuth) Renew(from Identity) (Identity, bool) {
 		now.verifier.Now().Before(from.Expires) && now.permit(from) == nil
 }
 
-// Settings returns the settings that apply.
+// Settings returns the settings in effect.
 func (o *OAuth) Settings() settings.ServeOAuth { return o.current.Load().set }
 
-// Vouched returns the identity of a token that another replica has verified, which has the same
-// settings.
+// Vouched returns the identity of a token that another replica with the same settings has verified.
 func (o *OAuth) Vouched(from Identity) Identity {
 	from.under = o.current.Load()
 	return from
 }
 
-// Permit returns why a request of an identity is rejected, which may call tools with these
-// spellings. It returns nil if it is permitted.
+// Permit returns why a request that may call tools with these spellings is rejected; nil if it is
+// permitted.
 func (o *OAuth) Permit(from Identity, spellings ...string) *Rejection {
 	return o.current.Load().permit(from, spellings...)
 }
 
-// permit returns why a request of an identity is rejected, which may call tools with these
-// spellings. It returns nil if it is permitted.
+// permit returns why a request that may call tools with these spellings is rejected; nil if it is
+// permitted.
 func (s *oauthState) permit(from Identity, spellings ...string) *Rejection {
 	if s.set.Lacking(from.Scopes, spellings...) == nil {
 		return nil
 	}
-	// All that the client has and needs, because the next token replaces this one.
+	// This names the scopes that the client has too, because its next token replaces this one.
 	scopes := s.scopes(spellings...)
 	for _, known := range s.set.Scopes {
 		if slices.Contains(from.Scopes, known.Scope) && !slices.Contains(scopes, known.Scope) {
@@ -153,7 +153,8 @@ func (s *oauthState) permit(from Identity, spellings ...string) *Rejection {
 	}
 }
 
-// scopes returns the scopes that requests need, or calls of a tool with these spellings.
+// scopes returns the scopes that every request needs, and those for calls of a tool with these
+// spellings.
 func (s *oauthState) scopes(spellings ...string) (out []string) {
 	for _, one := range s.set.Required(spellings...) {
 		out = text.AppendNew(out, one.Scope)
@@ -181,8 +182,8 @@ func (o *OAuth) Challenge(no *Rejection, path string) string {
 	return "Bearer " + strings.Join(params, ", ")
 }
 
-// resource returns the resource that a request with a path is for: the audience or, for the
-// endpoint of a profile, the address of that.
+// resource returns the resource that a path belongs to: the audience or, for the endpoint of a
+// profile, the URL of that.
 func (s *oauthState) resource(path string) string {
 	if profile, ok := strings.CutPrefix(path, Endpoint+"/"); ok && profile != "" {
 		return strings.TrimRight(s.set.Audience.Value, "/") + "/" + profile
@@ -193,15 +194,15 @@ func (s *oauthState) resource(path string) string {
 // metadataAddress returns the address of the metadata of a resource (RFC 9728 section 3.1).
 func metadataAddress(resource string) string {
 	u, err := url.Parse(resource)
-	if err != nil { // has been checked
+	if err != nil { // was checked before
 		return ""
 	}
 	return u.Scheme + "://" + u.Host + resourceMetadata + strings.TrimRight(u.EscapedPath(), "/")
 }
 
-// ServeMetadata answers with the metadata of the resource (RFC 9728 section 2), and reports false if
-// the path is not that of any. Only the scopes of every request are in it, because clients ask for
-// all of them; they ask for those of tools when they need them.
+// ServeMetadata answers with the metadata of the resource (RFC 9728 section 2), and returns false
+// if the path is not that of any metadata. It lists only scopes that every request needs, because
+// clients ask for all that are listed; they ask for those of tools when they need them.
 func (o *OAuth) ServeMetadata(w http.ResponseWriter, r *http.Request) bool {
 	now := o.current.Load()
 	resource, ok := now.described(r.URL.EscapedPath())
@@ -224,13 +225,13 @@ func (o *OAuth) ServeMetadata(w http.ResponseWriter, r *http.Request) bool {
 	return true
 }
 
-// described returns the resource whose metadata are at a path. They are there for the host, and for
-// the endpoint and those of profiles, also by the paths that clients see behind a proxy.
+// described returns the resource whose metadata is at a path. There is metadata for the host, for
+// the endpoint, and for those of profiles, also under the paths that clients see behind a proxy.
 func (s *oauthState) described(path string) (resource string, ok bool) {
 	of, ok := strings.CutPrefix(path, resourceMetadata)
 	u, err := url.Parse(s.set.Audience.Value)
 	switch {
-	case !ok || err != nil: // the latter has been checked
+	case !ok || err != nil: // the error was checked before
 		return "", false
 	case of == "":
 		return s.set.Audience.Value, true

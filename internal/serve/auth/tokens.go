@@ -26,7 +26,7 @@ import (
 // minToken is the minimum length of a token; shorter ones could be guessed.
 const minToken = 16
 
-// emptyTime is how long a file that has no tokens any more must be so before all are taken back.
+// emptyTime is how long a token file must have been empty before all its tokens are revoked.
 const emptyTime = 300 * time.Millisecond
 
 // Hash is the SHA-256 hash of a token.
@@ -53,9 +53,9 @@ type Tokens struct {
 
 type token struct {
 	hash    Hash
-	expires time.Time // zero if it never does
-	profile string    // empty if it has none
-	console bool      // it may enter the console
+	expires time.Time // zero if it never expires
+	profile string    // empty if it is not limited to one
+	console bool      // it permits the console
 }
 
 // isValid reports whether the token has not expired.
@@ -70,18 +70,17 @@ func NewTokens(byName map[string]string) *Tokens {
 	return t
 }
 
-// ReadTokens returns the tokens in a file with one line "NAME TOKEN" for each; empty lines
-// and lines that begin with # are ignored. sha256: and the hash in hex may be in place of a
-// token, and after it expires= with a time or date (UTC), profile= with the name of a profile
-// that has reports to exist, and console if the token may enter the console. The file is read
-// again after a change; warn receives errors in it. A file that other users own or may read is
-// an error.
+// ReadTokens reads a file with one token a line, as "NAME TOKEN". Empty lines and lines that begin
+// with # are ignored. Instead of the token, a line may have sha256: and its hash in hex. These
+// words may follow: expires= with a time or date (UTC); profile= with the name of a profile for
+// which has is true; console, which permits the console. The file is read again after a change, and
+// warn receives errors in it. It is an error if another user owns the file or may read it.
 func ReadTokens(path string, has func(profile string) bool, warn func(error)) (*Tokens, error) {
 	t := &Tokens{path: path, has: has, warn: warn}
 	return t, t.refresh()
 }
 
-// CheckProfiles returns an error if a token has a profile that has reports not to exist.
+// CheckProfiles returns an error if a token names a profile for which has is false.
 func (t *Tokens) CheckProfiles(has func(profile string) bool) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -97,8 +96,8 @@ func noProfile(profile, name string) error {
 	return fmt.Errorf("the profile %q of %s is not in serve.profiles of the settings", profile, name)
 }
 
-// refresh reads the file if it has changed. If it cannot be read, the tokens stay unchanged. If
-// it has none any more, all are taken back.
+// refresh reads the file if it has changed. If it cannot be read, the tokens stay unchanged. If it
+// has become empty, all are revoked.
 func (t *Tokens) refresh() error {
 	if t.path == "" {
 		return nil
@@ -127,7 +126,7 @@ func (t *Tokens) refresh() error {
 	case len(byName) == 0 && t.byName == nil:
 		return fmt.Errorf("%s:1: the file has no tokens; write lines of the form NAME TOKEN", t.path)
 	case len(byName) == 0 && time.Since(info.ModTime()) < emptyTime:
-		return nil // it may just be being written
+		return nil // it may be in the middle of being written
 	}
 	t.byName, t.read, t.size = byName, info.ModTime(), info.Size()
 	return nil
@@ -224,7 +223,7 @@ func checkTokenName(name string) error {
 	return nil
 }
 
-// MakeToken returns a new token and its line in a token file, which has only its hash.
+// MakeToken returns a new token and its line in a token file, which contains only the hash.
 func MakeToken(name string) (token, line string, err error) {
 	if err := checkTokenName(name); err != nil {
 		return "", "", err
@@ -275,18 +274,18 @@ func (t token) identity(name string) Identity {
 	return Identity{Name: name, Sum: t.hash, Profile: t.profile, Expires: t.expires, Console: t.console}
 }
 
-// ErrRevoked is the cause with which requests are canceled whose token was removed.
+// ErrRevoked is the cause with which requests are canceled when their token is removed.
 var ErrRevoked = errors.New("the token of the request was removed or has expired")
 
-// Running has the running requests over HTTP by their tokens. The zero value has none. It
-// is safe for concurrent use.
+// Running tracks the running HTTP requests by their tokens. The zero value is ready to use. It is
+// safe for concurrent use.
 type Running struct {
 	mu      sync.Mutex
 	serial  int
 	byToken map[Hash]*runningOf
 }
 
-// runningOf has the running requests with one token.
+// runningOf are the running requests with one token.
 type runningOf struct {
 	from   Identity
 	cancel map[int]context.CancelCauseFunc
@@ -319,7 +318,7 @@ func (r *Running) Add(ctx context.Context, from Identity) (_ context.Context, do
 	}
 }
 
-// CancelOf cancels the requests of those whose tokens are not valid any more.
+// CancelOf cancels the requests whose tokens are no longer valid.
 func (r *Running) CancelOf(invalid func(Identity) bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -1,9 +1,9 @@
-// Package cluster lets the replicas of a server that share a store find and reach each other. It
-// knows nothing of the protocol that they serve.
+// Package cluster lets replicas of a server that share a store find and reach each other. It knows
+// nothing of the protocol that they serve.
 //
-// Each replica listens on a port of its own, on the address from which it reaches the store, and
-// says in the store, again and again, that it lives and where it listens. Others send it HTTP
-// requests there. The store only tells who is there: no request passes through it.
+// Each replica listens on a port of its own, on the address from which it reaches the store. It
+// regularly writes to the store that it is alive and where it listens. Other replicas send it HTTP
+// requests there. Requests do not pass through the store.
 package cluster
 
 import (
@@ -28,19 +28,19 @@ import (
 )
 
 const (
-	// Alive is how long a replica counts as alive after it has said so, which it does every
+	// Alive is how long a replica counts as alive after it has written so, which it does every
 	// beatEvery.
 	Alive     = 4 * time.Second
 	beatEvery = time.Second
-	// renewEvery is how often a replica writes everything else again that it has in the store.
+	// renewEvery is how often a replica rewrites everything else that it has in the store.
 	renewEvery = time.Minute
-	// leaveTime is how long a replica that leaves waits at most.
+	// leaveTime is the longest time that leaving takes.
 	leaveTime = 5 * time.Second
-	// replicaKind is the kind of values that say where a replica that lives listens.
+	// replicaKind is the kind of values for the addresses of live replicas.
 	replicaKind = "replica"
 )
 
-// Peer is a replica that lives. The zero value is none.
+// Peer is a live replica. The zero value means none.
 type Peer struct{ ID, Address string }
 
 // Member is this process as one of the replicas. Create it with [New]. It is safe for concurrent
@@ -51,32 +51,32 @@ type Member struct {
 	store  *store.Store
 	client *http.Client
 	left   atomic.Bool
-	// emptied is when the store was last seen without what this replica had written, Unix time
+	// emptied is when the store was last found to lack what this replica had written, as Unix time
 	// in ms.
 	emptied atomic.Int64
-	stale   atomic.Bool // everything must be written again
+	stale   atomic.Bool // everything must be rewritten
 }
 
-// New returns a Member that nobody knows until [Member.Join].
+// New returns a Member that other replicas cannot see until [Member.Join].
 func New(shared *store.Store) *Member {
 	return &Member{ID: rand.Text(), store: shared, client: newClient(shared)}
 }
 
-// Options are what a [Member] does for its server. All are required.
+// Options are what a [Member] needs from its server. All are required.
 type Options struct {
-	// Handle handles a request of another replica. It reports false, and does nothing, if what
-	// the request is about is not here. It panics with [http.ErrAbortHandler] if the request was
+	// Handle handles a request of another replica. If what the request is about is not here, it
+	// does nothing and returns false. It panics with [http.ErrAbortHandler] if the request was
 	// canceled before it was answered in full.
 	Handle func(http.ResponseWriter, *http.Request) bool
-	// Renew writes again what the server has in the store. It is called while the process is a
-	// member, one call after the other.
+	// Renew rewrites what the server has in the store. It is called while the process is a member,
+	// never concurrently.
 	Renew func(context.Context)
-	// Log receives what cannot be served to others, at level debug.
+	// Log receives, at level debug, errors in serving other replicas.
 	Log *slog.Logger
 }
 
-// Join makes this process known to the others, once the store can be used, until leave is called,
-// which cancels their requests and waits for them.
+// Join makes this process visible to the others, once the store can be used, until leave is called.
+// leave cancels the requests of other replicas and waits for them.
 func (m *Member) Join(ctx context.Context, opts Options) (leave func(), err error) {
 	if err := m.store.Wait(ctx); err != nil {
 		return nil, err
@@ -98,7 +98,7 @@ func (m *Member) Join(ctx context.Context, opts Options) (leave func(), err erro
 		cancel()
 		gone, done := context.WithTimeout(context.WithoutCancel(ctx), leaveTime)
 		defer done()
-		_ = m.store.Delete(gone, replicaKind, m.ID) // otherwise it ends soon
+		_ = m.store.Delete(gone, replicaKind, m.ID) // otherwise it expires
 		if server.Shutdown(gone) != nil {
 			_ = server.Close()
 		}
@@ -107,20 +107,20 @@ func (m *Member) Join(ctx context.Context, opts Options) (leave func(), err erro
 	}, nil
 }
 
-// announce says that this replica lives. It reports whether that could be said.
+// announce writes that this replica is alive, and reports whether that succeeded.
 func (m *Member) announce(ctx context.Context, address string) bool {
 	before, err := m.store.Get(ctx, replicaKind, m.ID)
 	if err == nil {
 		err = m.store.Put(ctx, replicaKind, m.ID, []byte(address), Alive)
 	}
 	if err != nil || !before.Exists() {
-		m.stale.Store(true) // others may have taken this replica for dead, or the store came back empty
+		m.stale.Store(true) // others may have considered this replica dead, or the store came back empty
 		m.emptied.Store(time.Now().UnixMilli())
 	}
 	return err == nil
 }
 
-// beat says that this replica lives, and renews what it has in the store, until ctx is done.
+// beat announces this replica and renews what it has in the store, until ctx is done.
 func (m *Member) beat(ctx context.Context, address string, renew func(context.Context)) {
 	tick := time.Tick(beatEvery)
 	var renewed time.Time
@@ -137,7 +137,7 @@ func (m *Member) beat(ctx context.Context, address string, renew func(context.Co
 	}
 }
 
-// Find returns a replica; the zero value if it has not said lately that it lives.
+// Find returns a replica, or the zero value if it is not known to be alive.
 func (m *Member) Find(ctx context.Context, id string) (Peer, error) {
 	v, err := m.store.Get(ctx, replicaKind, id)
 	if err != nil || !v.Exists() {
@@ -146,8 +146,8 @@ func (m *Member) Find(ctx context.Context, id string) (Peer, error) {
 	return Peer{id, string(v.Data)}, nil
 }
 
-// Settling reports whether the store lacks what replicas have, because it was away or came back
-// empty. They write it again within that time.
+// Settling reports whether the store may lack what replicas have, because it was unavailable or
+// came back empty. It is true for the time that they need to rewrite it.
 func (m *Member) Settling(ctx context.Context) bool {
 	if m.left.Load() {
 		return false
@@ -159,48 +159,49 @@ func (m *Member) Settling(ctx context.Context) bool {
 	return m.PresumedDead()
 }
 
-// PresumedDead reports whether others may have taken this replica for dead lately, and may have what it had.
+// PresumedDead reports whether others may recently have considered this replica dead and taken over
+// what it had.
 func (m *Member) PresumedDead() bool {
 	return time.Since(time.UnixMilli(m.emptied.Load())) < 3*beatEvery
 }
 
 var (
-	// ErrNotThere reports that a replica cannot be reached. It has not got the request.
+	// ErrNotThere reports that a replica cannot be reached. It has not received the request.
 	ErrNotThere = errors.New("the process that must handle the request cannot be reached")
-	// ErrRefused reports that a replica has done nothing, because it does not have what the
-	// request is about (any more).
+	// ErrRefused reports that a replica has done nothing, because what the request is about is not
+	// there, or no longer.
 	ErrRefused = errors.New("the process does not have what the request is about")
 )
 
-// Requests between replicas go over HTTP/2 with TLS. Both ends show the same certificate, whose
+// Requests between replicas use HTTP/2 over TLS. Both ends present the same certificate, whose
 // private key is derived from serve.stateKey, and accept no other. So only processes with that key
-// can send a request or read one, and none can be changed, or sent again by somebody else. That the
-// sender is who a request says it is relies on this alone: what arrives here comes from a replica,
-// which has authenticated its client.
+// can send or read requests, and nobody can change or replay one. This alone guarantees that the
+// sender of a request is who it claims to be: it comes from a replica, which has authenticated its
+// client.
 //
-// HTTP/2 tells, when a connection ends, which requests were not handled (RFC 9113, section 6.8), so
-// that a request that a replica which is to end has not accepted can go elsewhere, and no other one
+// When a connection ends, HTTP/2 tells which requests were not handled (RFC 9113, section 6.8). A
+// request that a leaving replica has not accepted can then be sent elsewhere, and no other request
 // is repeated.
 
 const (
-	// linkPurpose is what the key of the certificate is derived for.
+	// linkPurpose is the purpose for which the key of the certificate is derived.
 	linkPurpose = "link"
-	// linkName is the name in the certificate.
+	// linkName is the host name in the certificate.
 	linkName = "replica"
-	// headerTo has the ID of the replica that is to handle a request. Another one may have got
-	// its address.
+	// headerTo has the ID of the replica that is to handle a request, because another one may have
+	// got its address.
 	headerTo = "Toolreg-Replica"
-	// A connection on which nothing arrives is tested, so that one to a machine that is gone ends.
+	// A silent connection is tested, so that one to a machine that is gone ends.
 	pingAfter  = 2 * time.Second
 	pingWithin = 4 * time.Second
-	// largestHeader is more than clients can send (serve's own limit), with the identity of one.
+	// largestHeader exceeds the headers that clients can send (serve's own limit) plus an identity.
 	largestHeader = 1 << 20
 	handshakeTime = 10 * time.Second
-	// unread is how much of an answer waits in memory until its client has read what comes before.
+	// unread is how much of an answer may wait in memory for its client to read.
 	unread = 256 << 10
 )
 
-// credentials returns the settings of TLS for both ends of a connection. key has 32 bytes.
+// credentials returns the TLS settings for both ends of a connection. key has 32 bytes.
 func credentials(key []byte) *tls.Config {
 	private := ed25519.NewKeyFromSeed(key)
 	template := &x509.Certificate{SerialNumber: big.NewInt(1),
@@ -211,7 +212,7 @@ func credentials(key []byte) *tls.Config {
 		BasicConstraintsValid: true, IsCA: true}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
 	if err != nil {
-		panic("cluster: " + err.Error()) // all is constant but the key
+		panic("cluster: " + err.Error()) // everything but the key is constant
 	}
 	certificate, err := x509.ParseCertificate(der)
 	if err != nil {
@@ -228,7 +229,8 @@ func credentials(key []byte) *tls.Config {
 	}
 }
 
-// onlyHTTP2 returns the only protocol of a link, and how its connections are tested.
+// onlyHTTP2 returns the only protocol of connections between replicas, and how connections are
+// tested.
 func onlyHTTP2() (*http.Protocols, *http.HTTP2Config) {
 	protocols := &http.Protocols{}
 	protocols.SetHTTP2(true)
@@ -236,7 +238,7 @@ func onlyHTTP2() (*http.Protocols, *http.HTTP2Config) {
 		MaxConcurrentStreams: 1000, MaxReceiveBufferPerStream: unread}
 }
 
-// newServer returns a server for the requests of other replicas. They are canceled when ctx is done.
+// newServer returns a server for requests of other replicas. They are canceled when ctx is done.
 func newServer(ctx context.Context, m *Member, opts Options) *http.Server {
 	protocols, pings := onlyHTTP2()
 	return &http.Server{
@@ -273,8 +275,8 @@ func newClient(shared *store.Store) *http.Client {
 }
 
 // Send sends a request to another replica. If the error is [ErrNotThere] or [ErrRefused], nothing
-// was done; after another one, the request may have been handled. A request with a body has a
-// GetBody.
+// was done; after any other error, the request may have been handled. A request with a body must
+// have a GetBody.
 func (m *Member) Send(r *http.Request, to Peer) (*http.Response, error) {
 	r.URL.Scheme, r.URL.Host, r.Host = "https", to.Address, linkName
 	r.Header.Set(headerTo, to.ID)
@@ -287,8 +289,8 @@ func (m *Member) Send(r *http.Request, to Peer) (*http.Response, error) {
 	return answer, err
 }
 
-// Claims are things of which one replica at a time has each. Create them with [Member.Claims]. They
-// are safe for concurrent use.
+// Claims are things that only one replica at a time has. Create them with [Member.Claims]. They are
+// safe for concurrent use.
 type Claims struct {
 	member *Member
 	kind   string
@@ -297,13 +299,13 @@ type Claims struct {
 	own sync.Map // by ID
 }
 
-// Claims returns the claims of a kind. One lasts that long after it was renewed.
+// Claims returns the claims of a kind. A claim expires after last unless it is renewed.
 func (m *Member) Claims(kind string, last time.Duration) *Claims {
 	return &Claims{member: m, kind: kind, last: last}
 }
 
-// Claim returns the other replica that has a thing. If none that lives has it, this one gets it, and
-// Claim returns the zero value, as it does while the store is away.
+// Claim returns the other live replica that has a thing. If there is none, this one gets it and
+// Claim returns the zero value. It also does so while the store is unavailable.
 func (c *Claims) Claim(ctx context.Context, id string) Peer {
 	m := c.member
 	v, err := m.store.Get(ctx, c.kind, id)
@@ -333,7 +335,7 @@ func (c *Claims) Has(id string) bool {
 	return has
 }
 
-// Renew writes again what this replica has, and forgets what another one has claimed.
+// Renew rewrites the claims of this replica, and forgets those that another one has taken.
 func (c *Claims) Renew(ctx context.Context) {
 	m := c.member
 	for key := range c.own.Range {
@@ -349,10 +351,10 @@ func (c *Claims) Renew(ctx context.Context) {
 	}
 }
 
-// GiveUp lets other replicas have what this one has.
+// GiveUp releases all claims of this replica.
 func (c *Claims) GiveUp(ctx context.Context) {
 	for id := range c.own.Range {
 		c.own.Delete(id)
-		_ = c.member.store.Delete(ctx, c.kind, id.(string)) // otherwise this replica must have ended first
+		_ = c.member.store.Delete(ctx, c.kind, id.(string)) // otherwise it expires after this replica has ended
 	}
 }

@@ -19,7 +19,7 @@ import (
 // maxChanged limits how many changed resources are remembered at once.
 const maxChanged = 1000
 
-// changes collects what servers have reported since it was last read. It is safe for
+// changes collects what servers have reported since changes were last read. It is safe for
 // concurrent use.
 type changes struct {
 	wake chan struct{}
@@ -64,8 +64,8 @@ func (c *changes) follow(servers []*mcpclient.Source) {
 	}
 }
 
-// Retries try again to reach servers and APIs, and have what these list then offered. Create them with
-// [NewRetries]. They are safe for concurrent use.
+// Retries reconnects to servers and APIs that failed, and offers what they then list. Create them
+// with [NewRetries]. They are safe for concurrent use.
 type Retries struct {
 	offers *Offers
 
@@ -73,7 +73,7 @@ type Retries struct {
 	running map[registry.Source]*retry
 }
 
-// retry is an attempt to start or reach a server again.
+// retry is an attempt to reach a server again.
 type retry struct {
 	over chan struct{} // closed at its end
 	err  error         // set before
@@ -84,11 +84,12 @@ func NewRetries(offers *Offers) *Retries {
 	return &Retries{offers: offers, running: map[registry.Source]*retry{}}
 }
 
-// Offered is [Offers.Offered] for a request of a client. It connects anew to servers to which the client has
-// logged in or out elsewhere. In the background it tries servers again that could not list their tools, and
-// those that have ended while clients wait for changes of their resources. There is no timer, which would start
-// a broken program every 30 seconds even if no client is active. Documents of APIs are asked for again in the
-// same way, also if nothing failed, because an API reports no changes.
+// Offered is [Offers.Offered] for a request of a client. It reconnects to servers that the client
+// has logged in to, or out of, elsewhere. In the background it retries servers that could not list
+// their tools, and servers that have ended while clients wait for changes of their resources. There
+// is no timer, which would start a broken program every 30 seconds even if no client is active.
+// Documents of APIs are fetched again in the same way even if nothing failed, because an API
+// reports no changes.
 func (r *Retries) Offered(ctx context.Context) (*offer.View, error) {
 	v, err := r.offers.Offered(ctx)
 	if err != nil {
@@ -120,8 +121,8 @@ func (r *Retries) Offered(ctx context.Context) (*offer.View, error) {
 	return v, nil
 }
 
-// begin begins to reach a source by connect, unless an attempt is in progress. connect reports whether the
-// source may list other tools than before.
+// begin calls connect for a source, unless an attempt is in progress. connect reports whether the
+// source may list different tools than before.
 func (r *Retries) begin(source registry.Source,
 	connect func(context.Context, registry.Source) (changed bool, err error)) *retry {
 	r.mu.Lock()
@@ -137,7 +138,7 @@ func (r *Retries) begin(source registry.Source,
 		if changed, one.err = connect(ctx, source); one.err != nil {
 			r.offers.opts.Log.Debug("a server failed again", "server", source.Name(), "error", one.err)
 			lacksLogin := func(of *offer.Offer) bool { return of.LacksLogin(source) }
-			// Otherwise it is known to need a login, or failed for another reason.
+			// Otherwise the server was known to need a login, or failed for another reason.
 			changed = errors.Is(one.err, registry.ErrNeedsLogin) && slices.ContainsFunc(r.offers.All(), lacksLogin)
 		}
 		if changed {
@@ -160,8 +161,8 @@ func (r *retry) wait(ctx context.Context) error {
 	}
 }
 
-// reconnect connects to a server or reads the document of an API, and reports whether there may
-// be other tools.
+// reconnect connects to a server or reads the document of an API, and reports whether its tools may
+// have changed.
 func reconnect(ctx context.Context, source registry.Source) (changed bool, err error) {
 	switch source := source.(type) {
 	case *openapi.Source:
@@ -172,8 +173,8 @@ func reconnect(ctx context.Context, source registry.Source) (changed bool, err e
 	return false, nil
 }
 
-// Resolve is [offer.View.ResolveTool] for a tool whose server may have to be tried again first. It returns
-// what has the tool, or the server's error if it fails again.
+// Resolve is [offer.View.ResolveTool] for a tool whose server may have to be retried first. It
+// returns the view that has the tool, or the server's error if it fails again.
 func (r *Retries) Resolve(ctx context.Context, v *offer.View, call *mcp.CallToolParamsRaw) (*offer.View, error) {
 	err := v.ResolveTool(v.Context(ctx), call)
 	name := call.Name
@@ -199,7 +200,7 @@ func (r *Retries) Resolve(ctx context.Context, v *offer.View, call *mcp.CallTool
 }
 
 // Restart ends the processes of a server, or the sessions with it, and starts it again, even if it
-// is kept between runs. Its tools are offered anew.
+// is kept between runs. Then it offers the server's tools again.
 func (r *Retries) Restart(ctx context.Context, name string) error {
 	return r.offers.Current(func(session *engine.Session, _ *registry.Registry) error {
 		servers, _, err := session.Servers.Named(name)
@@ -219,8 +220,8 @@ func (r *Retries) Restart(ctx context.Context, name string) error {
 	})
 }
 
-// Reconnect connects to a server with a new login of a client, and offers what it lists. It returns when that
-// is over, or ctx is done.
+// Reconnect connects to a server with a client's new login, and offers what the server lists. It
+// returns when that is done, or ctx is done.
 func (r *Retries) Reconnect(ctx context.Context, server *mcpclient.Source) {
 	restart := func(ctx context.Context, _ registry.Source) (bool, error) { return true, server.Restart(ctx) }
 	_ = r.begin(server, restart).wait(ctx) // the next call of one of its tools says why it failed

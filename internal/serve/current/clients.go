@@ -11,15 +11,15 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// client is the offer for one client, because some servers are reached with its logins.
-// Offers.mu guards it.
+// client is the offer for one client, which differs from others if servers are reached with the
+// client's logins. Offers.mu guards it.
 type client struct {
 	made  chan struct{} // closed when offer is set
 	offer *offer.Offer
 	*use
 }
 
-// use says whether a client is there.
+// use tracks whether a client is active.
 type use struct {
 	requests int       // that are running
 	last     time.Time // when the last one ended
@@ -27,8 +27,8 @@ type use struct {
 
 func (c *client) next() *client { return &client{made: make(chan struct{}), use: c.use} }
 
-// forCaller returns the offer for the caller of ctx, which is made when it is first needed. base is
-// the one for all, whose session is in use until done is called.
+// forCaller returns the offer for the caller of ctx, and makes it when first needed. base is the
+// offer for all; its session stays open until done is called.
 func (o *Offers) forCaller(ctx context.Context, base *common) (_ *offer.Offer, done func()) {
 	name := caller.Token(ctx)
 	if name == "" || !base.Session.HasClients() {
@@ -61,8 +61,8 @@ func (o *Offers) forCaller(ctx context.Context, base *common) (_ *offer.Offer, d
 	}
 }
 
-// loadClient makes the offer for a client. If that fails, it is offered what all are. now is the
-// current offer for all.
+// loadClient makes the offer for a client. If that fails, the client gets the offer for all. now is
+// the current offer for all.
 func (o *Offers) loadClient(ctx context.Context, base, now *common, name string, c *client,
 	again []registry.Source) {
 	var before *offer.Offer
@@ -92,8 +92,8 @@ func (o *Offers) loadClient(ctx context.Context, base, now *common, name string,
 	}
 }
 
-// refreshClients asks servers that are reached with logins of clients again what they offer, and
-// offers it to the clients.
+// refreshClients asks servers that are reached with clients' logins again for what they offer, and
+// updates the clients' offers.
 func (o *Offers) refreshClients(ctx context.Context, now *common, sources []registry.Source) {
 	o.mu.Lock()
 	own := map[string]*client{}

@@ -1,9 +1,10 @@
-// Package current keeps the offers that are in use: the one for all clients, and those for clients that have
-// one of their own, because some servers are reached with their logins.
+// Package current keeps the offers in use: the one for all clients, and those for single clients
+// whose logins reach some of the servers.
 //
-// An offer is replaced when the settings change, when a server reports that what it lists has changed, and
-// when one that had failed is reached again. A session of the engine that was replaced stays open for the
-// requests that use it. The package answers no request, and does not know how clients are told.
+// An offer is replaced when the settings change, when a server reports a change to its lists, or
+// when a failed server is reached again. A replaced session of the engine stays open for the
+// requests that use it. The package answers no requests, and does not know how clients are
+// notified.
 package current
 
 import (
@@ -36,29 +37,30 @@ type Options struct {
 	Initial offer.Profiles
 	// Idle returns how long a server, or the offer for a client, may be unused. Zero means no limit.
 	Idle func() time.Duration
-	// LogIn runs the tool by which the user of a client logs in to a server.
+	// LogIn runs the tool with which the user of a client logs in to a server.
 	LogIn func(context.Context, *mcpclient.Source) (registry.Result, error)
-	// Subscriptions are what clients want to hear of.
+	// Subscriptions are the clients' subscriptions.
 	Subscriptions Subscriptions
-	// Updated is called with a resource that a server has reported to be changed.
+	// Updated is called when a server has reported a change of a resource.
 	Updated func(ctx context.Context, server *mcpclient.Source, uri string)
-	// Changed is called when what some clients are offered may have changed. Nobody knows of an offer
-	// before the first one, for which requests have waited.
+	// Changed is called when the offer for some clients may have changed. first is set for the
+	// first offer, which needs no notification: requests have waited for it.
 	Changed func(ctx context.Context, first bool)
-	// Log receives servers that failed again.
+	// Log receives errors of servers that failed again.
 	Log *slog.Logger
 	// Warn receives problems that do not stop the server.
 	Warn func(registry.Diagnostic)
 }
 
-// Subscriptions are those of clients to resources of servers.
+// Subscriptions are clients' subscriptions to resources of servers.
 type Subscriptions interface {
-	// Renew has the servers of an offer report what clients have subscribed to, before it is in use. The
-	// servers of an earlier one report until then.
+	// Renew subscribes at the servers of a new offer to what clients have subscribed to, before the
+	// offer is in use. The servers of the earlier offer report until then.
 	Renew(context.Context, *offer.Offer)
 	// Servers returns the servers of an offer with subscriptions, some more than once.
 	Servers(*offer.Offer) []*mcpclient.Source
-	// OfClient reports whether there are some to servers that are reached with logins of a client.
+	// OfClient reports whether a client has subscriptions at servers that are reached with its
+	// logins.
 	OfClient(name string) bool
 }
 
@@ -66,21 +68,22 @@ type Subscriptions interface {
 type Offers struct {
 	opts  Options
 	ready chan struct{} // closed when common is set
-	// life is the context of the first Load. It is stored because a request begins what others use too: that
-	// must not end with the request, but with the server. It is set before ready is closed.
+	// life is the context of the first Load. It is stored because what a request begins may be used
+	// by others, and so must end with the server and not with the request. It is set before ready
+	// is closed.
 	life context.Context
 
 	loading    sync.Mutex     // one offer is made at a time
 	changes    *changes       // that servers have reported
-	background sync.WaitGroup // what runs between requests, and sessions that close
+	background sync.WaitGroup // work between requests, and sessions being closed
 
 	mu     sync.Mutex
 	common *common
 	failed error // error of Load if there is no offer
 }
 
-// common is the offer for all clients, with those for clients that have one of their own. Offers.mu guards
-// clients.
+// common is the offer for all clients, with the offers for clients that have their own. Offers.mu
+// guards clients.
 type common struct {
 	*offer.Offer
 	clients map[string]*client
@@ -93,11 +96,11 @@ func New(opts Options) *Offers {
 	}}
 }
 
-// Load runs the sources of a session and offers their tools instead of those of an
-// earlier session, which is closed after its last request. No other session is closed.
-// Requests wait until the first Load is done; servers are followed and tried again until its ctx is done.
-// The session's Asker must be [question.Asker]. If the rules are invalid or ctx is canceled, Load returns
-// the error, and the earlier offer stays.
+// Load runs the sources of a session and offers their tools in place of those of an earlier
+// session, which is closed after its last request. The last session is not closed. Requests wait
+// until the first Load is done; servers are watched and retried until the ctx of that Load is done.
+// The session's Asker must be [question.Asker]. If the rules are invalid or ctx is canceled, Load
+// returns the error and the earlier offer stays.
 func (o *Offers) Load(ctx context.Context, from *engine.Session) error {
 	o.loading.Lock()
 	defer o.loading.Unlock()
@@ -128,7 +131,7 @@ func (o *Offers) Load(ctx context.Context, from *engine.Session) error {
 // begin runs f in the background, with a context that ends with the server.
 func (o *Offers) begin(f func(context.Context)) { o.background.Go(func() { f(o.life) }) }
 
-// Wait waits until what runs between requests has ended and the replaced sessions are closed.
+// Wait waits for background work, and until replaced sessions are closed.
 func (o *Offers) Wait() { o.background.Wait() }
 
 // Profiles returns the profiles that clients can use now.
@@ -139,9 +142,9 @@ func (o *Offers) Profiles() offer.Profiles {
 	return o.opts.Initial
 }
 
-// loadOffer makes the offer of a session, and the offers of the clients that have one of their own. For
-// a session that was loaded before, again are the sources to ask again; what the others listed
-// stays.
+// loadOffer makes the offer of a session, and the offers of clients that have their own. For a
+// session that was loaded before, again are the sources to query again; the others keep what they
+// listed.
 func (o *Offers) loadOffer(ctx context.Context, from *engine.Session, again ...registry.Source) (*common, error) {
 	o.mu.Lock()
 	now := o.common
@@ -195,8 +198,8 @@ func (o *Offers) followChanges(ctx context.Context) {
 	}
 }
 
-// refresh asks servers and APIs again what they offer and updates the offer to clients. A server
-// that fails keeps what it listed before.
+// refresh queries servers and APIs again and updates the offers. A server that fails keeps what it
+// listed before.
 func (o *Offers) refresh(ctx context.Context, sources []registry.Source) {
 	o.loading.Lock()
 	defer o.loading.Unlock()
@@ -206,7 +209,7 @@ func (o *Offers) refresh(ctx context.Context, sources []registry.Source) {
 	if now == nil {
 		return
 	}
-	// The others are those of clients, or belong to a session that was replaced.
+	// The others are clients' own, or belong to a replaced session.
 	own := slices.DeleteFunc(slices.Clone(sources), now.Servers.Has)
 	sources = slices.DeleteFunc(sources, func(source registry.Source) bool { return !now.Servers.Has(source) })
 	if len(own) > 0 {
@@ -235,8 +238,8 @@ func (o *Offers) refresh(ctx context.Context, sources []registry.Source) {
 	}
 }
 
-// makeOffer makes the offer of a session for the client of ctx, or for all, in place of another one. base is
-// the one for all, if there is a client.
+// makeOffer makes the offer of a session for the client of ctx, or for all, to replace before. base
+// is the offer for all, if there is a client.
 func (o *Offers) makeOffer(ctx context.Context, from *engine.Session, base, before *offer.Offer,
 	again []registry.Source) (*offer.Offer, error) {
 	made, err := offer.New(ctx, offer.Options{
@@ -282,8 +285,8 @@ func (o *Offers) Offered(ctx context.Context) (*offer.View, error) {
 	return o.ViewOf(ctx, own), nil
 }
 
-// Use returns what the caller of ctx is offered now, after [Offers.Offered] has. The session stays open until
-// done is called, at the end of the request.
+// Use returns what the caller of ctx is offered now; [Offers.Offered] must have returned before.
+// The session stays open until done is called, at the end of the request.
 func (o *Offers) Use(ctx context.Context) (v *offer.View, done func()) {
 	base, release := o.hold()
 	own, over := o.forCaller(ctx, base)
@@ -297,7 +300,7 @@ func (o *Offers) hold() (base *common, release func()) {
 	return o.common, o.common.Session.Borrow()
 }
 
-// ViewOf returns what the caller of ctx is offered of one of the offers.
+// ViewOf returns the view of an offer for the caller of ctx.
 func (o *Offers) ViewOf(ctx context.Context, of *offer.Offer) *offer.View {
 	v := o.View(of, caller.Profile(ctx))
 	if question.From(ctx).ShowsApps() {
@@ -306,14 +309,14 @@ func (o *Offers) ViewOf(ctx context.Context, of *offer.Offer) *offer.View {
 	return v
 }
 
-// View returns what the clients of a profile are offered of one of the offers.
+// View returns the view of an offer for the clients of a profile.
 func (o *Offers) View(of *offer.Offer, profile string) *offer.View { return of.View(o.life, profile) }
 
 // Common returns the current offer for all. It returns nil if there is none yet.
 func (o *Offers) Common() *offer.Offer { return o.For("") }
 
-// For returns the current offer for a client. It returns nil if there is none yet, because the next request
-// of the client makes it.
+// For returns the current offer for a client; nil if there is none yet. The client's next request
+// makes it.
 func (o *Offers) For(name string) *offer.Offer {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -345,8 +348,8 @@ func (o *Offers) All() []*offer.Offer {
 	return out
 }
 
-// CloseUnused closes the sessions with servers that are unused, and ends what belongs to clients that have
-// been away for long. gone reports whether the owner of a process, [caller.Caller].ID, is.
+// CloseUnused closes unused sessions with servers, and ends what belongs to clients that have been
+// away for long. gone reports whether the owner of a process, [caller.Caller].ID, is gone.
 func (o *Offers) CloseUnused(gone func(owner any) bool) {
 	idle := o.opts.Idle()
 	for _, one := range o.All() {

@@ -106,8 +106,8 @@ type listedTools struct {
 	Tools []json.RawMessage `json:"tools"`
 }
 
-// Digest returns the digest of a kind of list, "tools", "prompts" or "resources", of the caller of ctx, whose
-// view this is.
+// Digest returns the digest of a list ("tools", "prompts" or "resources") of this view, for the
+// caller of ctx.
 func (v *View) Digest(ctx context.Context, kind string) Digest {
 	if kind == "tools" && v.Rules.HasCallers() {
 		return v.digest(kind, v.permitted(ctx, v.tools))

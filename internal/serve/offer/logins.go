@@ -14,11 +14,11 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// loginTool is a tool that logs the user of a client in to a server.
+// loginTool is a tool with which the user of a client logs in to a server.
 type loginTool struct {
 	tool    *registry.Tool
 	server  *mcpclient.Source
-	account func(context.Context) (string, error) // identifies the login that the client has
+	account func(context.Context) (string, error) // identifies the client's login
 	tried   atomic.Pointer[string]                // the account with which the server was last reached
 	// listed says that the client must log in. Otherwise a call of the tool may have begun before it did.
 	listed bool
@@ -31,8 +31,8 @@ func OwnOf(servers *sources.Servers) []*mcpclient.Source {
 	})
 }
 
-// OwnServers returns those of the offer for a client. It returns nil for that for all, in which the
-// logins are the person's.
+// OwnServers returns the servers that are reached with the client's logins; nil for the offer for
+// all, which uses the person's.
 func (o *Offer) OwnServers() []*mcpclient.Source {
 	if o.Client == "" {
 		return nil
@@ -40,8 +40,7 @@ func (o *Offer) OwnServers() []*mcpclient.Source {
 	return OwnOf(o.Servers)
 }
 
-// OwnServer returns the server of a tool if it is reached with the login of the client. Otherwise it
-// returns nil.
+// OwnServer returns the server of a tool if it is reached with the client's login; otherwise nil.
 func (o *Offer) OwnServer(t *registry.Tool) *mcpclient.Source {
 	for _, server := range o.OwnServers() {
 		if server.Name() == t.Source {
@@ -51,8 +50,7 @@ func (o *Offer) OwnServer(t *registry.Tool) *mcpclient.Source {
 	return nil
 }
 
-// ClientOf returns the client with whose login a server is reached. It is empty if it is the same for
-// all.
+// ClientOf returns the client whose login reaches a server; "" if it is the same for all.
 func (o *Offer) ClientOf(server *mcpclient.Source) string {
 	if server.Settings().LoginPerClient() {
 		return o.Client
@@ -60,8 +58,8 @@ func (o *Offer) ClientOf(server *mcpclient.Source) string {
 	return ""
 }
 
-// addLoginTools adds a tool for each server that the client may have to log in to, unless the
-// rules deny every call of it. It needs no approval, because the user decides on the page.
+// addLoginTools adds a tool for each server that the client may have to log in to, unless the rules
+// deny every call of it. The tool needs no approval, because the user decides on the login page.
 func (o *Offer) addLoginTools(ctx context.Context,
 	logIn func(context.Context, *mcpclient.Source) (registry.Result, error)) {
 	for _, server := range o.OwnServers() {
@@ -94,8 +92,8 @@ func (o *Offer) addLoginTools(ctx context.Context,
 	}
 }
 
-// ChangedLogins returns the servers to which the client has logged in or out, elsewhere, since the offer
-// was made. Each change is reported once.
+// ChangedLogins returns the servers that the client has logged in to, or out of, elsewhere since
+// the offer was made. It reports each change once.
 func (o *Offer) ChangedLogins(ctx context.Context) (out []*mcpclient.Source) {
 	for _, l := range o.logins {
 		if now, err := l.account(ctx); err == nil && now != *l.tried.Swap(&now) {
@@ -105,7 +103,7 @@ func (o *Offer) ChangedLogins(ctx context.Context) (out []*mcpclient.Source) {
 	return out
 }
 
-// LacksLogin reports whether a server is reached with logins of the client, which has no tool to log in
+// LacksLogin reports whether a server needs the client's login but the client has no tool to log in
 // to it.
 func (o *Offer) LacksLogin(source registry.Source) bool {
 	return o.loginTo(source) == nil && slices.ContainsFunc(o.OwnServers(), func(server *mcpclient.Source) bool {
@@ -122,7 +120,7 @@ func (o *Offer) loginTools(p *Profile) (out []engine.Found) {
 	return out
 }
 
-// LoginTool returns the tool of a name that logs in to a server of the profile. It returns nil if there is
+// LoginTool returns the tool of this name that logs in to a server of the profile; nil if there is
 // none.
 func (v *View) LoginTool(name string) *registry.Tool {
 	for _, l := range v.logins {
@@ -133,8 +131,8 @@ func (v *View) LoginTool(name string) *registry.Tool {
 	return nil
 }
 
-// loginTo returns the tool that logs in to a server whose tools are listed after that. It returns nil if
-// there is none.
+// loginTo returns the tool that logs in to a server whose tools can only be listed afterwards; nil
+// if there is none.
 func (o *Offer) loginTo(server registry.Source) *registry.Tool {
 	for _, l := range o.logins {
 		if l.listed && registry.Source(l.server) == server {
@@ -144,7 +142,8 @@ func (o *Offer) loginTo(server registry.Source) *registry.Tool {
 	return nil
 }
 
-// LoginFirst returns the error of a server, or which tool to call first if that logs in to it.
+// LoginFirst returns the error of a server or, if a tool logs in to it, an error that says to call
+// that tool first.
 func (o *Offer) LoginFirst(server registry.Source, failed error) error {
 	if tool := o.loginTo(server); tool != nil && errors.Is(failed, registry.ErrNeedsLogin) {
 		return fmt.Errorf("%w: server %q lists its tools after that; call %s",

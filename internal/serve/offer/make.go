@@ -14,29 +14,29 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// Options say of what an [Offer] is made. Session, Whole, Warn and, for a client, Base and LogIn are
+// Options are what [New] needs. Session, Whole, Warn and, for a client, Base and LogIn are
 // required.
 type Options struct {
 	Session *engine.Session
 	// Whole is what clients without a profile are offered.
 	Whole    Profile
 	Profiles Profiles
-	// Base is the offer for all, if one for a client is made. What it lists is the same for the client.
+	// Base is the offer for all, if this one is for a client, who gets the same of what it lists.
 	Base *Offer
-	// Before is the offer that the new one replaces. If it is of the same session, the servers that it
-	// has are asked for prompts and resources only if they are in Again, and what they listed stays if
-	// they fail. It may be nil.
+	// Before is the offer to replace, or nil. If it is of the same session, servers that it has are
+	// queried for prompts and resources only if they are in Again, and keep what they listed if
+	// they fail.
 	Before *Offer
 	Again  []registry.Source
-	// LogIn runs the tool by which the user of a client logs in to a server.
+	// LogIn runs the tool with which the user of a client logs in to a server.
 	LogIn func(context.Context, *mcpclient.Source) (registry.Result, error)
-	// Warn receives what cannot be offered. For a client it receives nothing: the offer for all has
+	// Warn receives what cannot be offered. It is not called for a client: the offer for all has
 	// warned already.
 	Warn func(registry.Diagnostic)
 }
 
-// New makes the offer for the client whose token is that of the caller of ctx, or for all if ctx has no
-// caller. The views of the profiles that Before had are made at once.
+// New makes the offer for the client of ctx's caller, or for all if ctx has no caller. It makes the
+// views that were in use in Before at once.
 func New(ctx context.Context, opts Options) (*Offer, error) {
 	o := &Offer{
 		Session: opts.Session, Client: caller.Token(ctx), Servers: opts.Session.ServersFor(ctx),
@@ -93,8 +93,8 @@ func New(ctx context.Context, opts Options) (*Offer, error) {
 	return o, nil
 }
 
-// View returns what the clients of a profile are offered, which is made within ctx when it is first needed.
-// Without a profile it is everything. If there is no such profile, nothing is offered.
+// View returns what clients of a profile are offered; "" is everything. A view is made when first
+// needed, within ctx. If there is no such profile, nothing is offered.
 func (o *Offer) View(ctx context.Context, profile string) *View {
 	if profile == "" {
 		return o.whole
@@ -127,7 +127,7 @@ func (o *Offer) View(ctx context.Context, profile string) *View {
 	return v
 }
 
-// declare declares the tools of a profile in the format mcp, with their names in the whole
+// declare declares the tools of a profile in the format mcp, under their names in the whole
 // registry.
 func (o *Offer) declare(p Profile, reg *registry.Registry, tools []engine.Found) (*View, error) {
 	format, err := provider.Lookup("mcp")
@@ -136,7 +136,7 @@ func (o *Offer) declare(p Profile, reg *registry.Registry, tools []engine.Found)
 	}
 	out := &View{Offer: o, profile: p, tools: make([]*Declaration, 0, len(tools))}
 	models := len(tools)
-	// Only pages of servers whose other tools are offered call tools for pages.
+	// Tools for pages are offered only if other tools of their servers are.
 	tools = append(tools, engine.FoundIn(reg, slices.DeleteFunc(reg.Apps(), func(app *registry.Tool) bool {
 		beside := func(f engine.Found) bool { return f.Tool.Source == app.Source }
 		return !p.shows(app) || !slices.ContainsFunc(tools, beside)

@@ -1,12 +1,13 @@
-// Package offer answers what a client is offered: which tools, prompts and resources there are for it,
-// under which names, and which of two servers has what both list.
+// Package offer decides what a client is offered: which tools, prompts and resources, under which
+// names, and from which server if several list the same.
 //
-// An [Offer] is made of a session, for all clients or for the one whose logins reach some of the servers.
-// A [View] is what the clients of a profile are offered of it; what a request names is looked up there, so
-// that lists, calls and reads cannot disagree. The rules that deny something to a caller apply to both. A
-// change of the settings, or of what servers list, leads to a new offer: one that was made stays as it is.
+// An [Offer] is made from a session, for all clients or for one whose logins reach some of the
+// servers. A [View] is the part of it for the clients of a profile. Names in requests are looked up
+// in the view, so that lists, calls and reads cannot disagree. Rules that deny something to a
+// caller apply to both. When the settings or servers' lists change, a new offer is made; an
+// existing one never changes.
 //
-// The package does not know who is connected, and answers no request but those for lists.
+// The package does not know who is connected, and answers only requests for lists.
 package offer
 
 import (
@@ -25,13 +26,14 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// Offer is what a session offers. It is safe for concurrent use. Its exported fields do not change.
+// Offer is what a session offers. It is safe for concurrent use. Its exported fields must not be
+// changed.
 type Offer struct {
 	Session  *engine.Session
 	Registry *registry.Registry
-	// Client is the name of the client that it was made for. It is empty if it is for all.
+	// Client is the client that the offer was made for; "" means all.
 	Client string
-	// Servers are those of the session, as the client reaches them.
+	// Servers are the servers of the session as the client reaches them.
 	Servers *sources.Servers
 	// Failed are the servers and APIs that could not list their tools.
 	Failed []registry.Source
@@ -51,7 +53,7 @@ type Offer struct {
 
 	mu       sync.Mutex
 	views    map[string]*View                // of profiles
-	declared map[*registry.Tool]*Declaration // that views share
+	declared map[*registry.Tool]*Declaration // shared by views
 	digests  map[[2]string]Digest            // of lists, by profile and kind
 }
 
@@ -61,11 +63,11 @@ type View struct {
 	profile Profile
 	tools   []*Declaration   // by the name as declared
 	faulty  []*registry.Tool // those that cannot be declared
-	// apps is the same with the tools that only pages of tools may call. It is nil if there are none.
+	// apps is the same view with tools that only pages may call; nil if there are none.
 	apps *View
 }
 
-// WithApps returns the view of clients that show pages of tools (MCP Apps).
+// WithApps returns the view for clients that show pages of tools (MCP Apps).
 func (v *View) WithApps() *View {
 	if v.apps != nil {
 		return v.apps
@@ -73,17 +75,18 @@ func (v *View) WithApps() *View {
 	return v
 }
 
-// Context returns a context in which only what is part of the view can be found and is named.
+// Context returns a context that limits which tools can be found, and which servers named, to those
+// of the view.
 func (v *View) Context(ctx context.Context) context.Context { return v.profile.context(ctx) }
 
-// Declaration is a tool and what clients see of it.
+// Declaration is a tool and how clients see it.
 type Declaration struct {
 	engine.Found
 	Name string          // as declared
 	Raw  json.RawMessage // the declaration as clients get it
 }
 
-// Tool returns the tool that is offered under a name. It returns nil if none is.
+// Tool returns the tool that is offered under a name; nil if there is none.
 func (v *View) Tool(name string) *Declaration {
 	at, ok := slices.BinarySearchFunc(v.tools, name, func(d *Declaration, name string) int {
 		return strings.Compare(d.Name, name)
@@ -94,29 +97,28 @@ func (v *View) Tool(name string) *Declaration {
 	return v.tools[at]
 }
 
-// Digest is the same for equal lists.
+// Digest identifies the content of a list.
 type Digest [sha256.Size]byte
 
-// Profile is a part of the registry that some clients are offered instead of all of it.
+// Profile is a part of the registry that some clients are offered in place of the whole.
 type Profile struct {
 	Name string
-	// Groups are globs of the groups whose members get the profile. If it is empty, every
-	// client may use it.
+	// Groups are globs of groups whose members get the profile. If empty, every client may use it.
 	Groups []string
-	// Select loads what it needs of a session and returns the registry and the tools that are offered,
-	// in its order.
+	// Select loads the part of a session that it needs, and returns the registry and the offered
+	// tools in registry order.
 	Select func(context.Context, *engine.Session) (*registry.Registry, []engine.Found, error)
-	// Tools reports whether a tool is part of the profile, so that it can be reached at all, also through
-	// others. A nil Tools means that all are.
+	// Tools reports whether a tool is part of the profile and can be reached at all, also through
+	// other tools. If nil, all can.
 	Tools func(*registry.Tool) bool
-	// Servers reports whether the prompts and resources of a server are part of the profile. A nil
-	// Servers means that those of all are.
+	// Servers reports whether a server's prompts and resources are part of the profile. If nil,
+	// those of all servers are.
 	Servers func(name string) bool
 }
 
 func (p *Profile) shows(t *registry.Tool) bool { return p.Tools == nil || p.Tools(t) }
 
-// showsServer reports whether prompts and resources of a server are part of the profile.
+// showsServer reports whether a server's prompts and resources are part of the profile.
 func (p *Profile) showsServer(name string) bool { return p.Servers == nil || p.Servers(name) }
 
 // isFor reports whether one of a caller's groups gets the profile.
@@ -126,8 +128,8 @@ func (p *Profile) isFor(groups []string) bool {
 	})
 }
 
-// context returns a context in which tools outside the profile cannot be found, and its servers alone
-// are named.
+// context returns a context that limits which tools can be found, and which servers named, to those
+// of the profile.
 func (p *Profile) context(ctx context.Context) context.Context {
 	return engine.WithScope(ctx, p.Tools, p.Servers)
 }
@@ -135,14 +137,14 @@ func (p *Profile) context(ctx context.Context) context.Context {
 // Profiles are the profiles of a session.
 type Profiles []Profile
 
-// Has reports whether there is a profile of a name.
+// Has reports whether a profile of this name exists.
 func (p Profiles) Has(name string) bool {
 	return slices.ContainsFunc(p, func(one Profile) bool { return one.Name == name })
 }
 
-// For returns the name of the profile of a client: the one that its token is bound to, one of those that its
-// groups are bound to, or the one that the address names. It is empty if the client is offered everything.
-// For reports false if the client may not use the address.
+// For returns the profile of a client: the one that its token is limited to, one that its groups
+// are limited to, or the one in the URL. "" means that the client is offered everything. For
+// returns false if the client may not use the URL.
 func (p Profiles) For(token string, groups []string, address string) (profile string, ok bool) {
 	if token != "" {
 		return token, address == "" || address == token
@@ -166,10 +168,10 @@ func (p Profiles) For(token string, groups []string, address string) (profile st
 	})
 }
 
-// maxInstructions is how many bytes of the servers' own instructions clients get.
+// maxInstructions limits the servers' own instructions that clients get, in bytes.
 const maxInstructions = 8 << 10
 
-// readInstructions reads what the servers say to models. It warns about what is withheld.
+// readInstructions reads the instructions of the servers, and warns about those that are withheld.
 func (o *Offer) readInstructions() {
 	for _, one := range o.Session.Instructions(o.Registry, o.Servers.On()) {
 		if f := one.Withheld; f != nil {
@@ -182,7 +184,7 @@ func (o *Offer) readInstructions() {
 	}
 }
 
-// Instructions returns what the servers of which the caller of ctx is offered tools say to its model.
+// Instructions returns the instructions of servers whose tools the caller of ctx is offered.
 func (v *View) Instructions(ctx context.Context) string {
 	offered := map[string]bool{}
 	for _, t := range v.Registry.Tools() {
@@ -196,8 +198,8 @@ func (v *View) Instructions(ctx context.Context) string {
 	}))
 }
 
-// joined returns instructions, each under the name of its server. Their lines are indented, so that
-// none can pass for those of another server. If they are too long together, each gets the same part.
+// joined returns instructions, each under the name of its server. Lines are indented, so that none
+// can pass for another server's. If the whole is too long, each server gets the same share.
 func joined(all []engine.Instructions) string {
 	size := 0
 	for _, one := range all {
@@ -210,7 +212,7 @@ func joined(all []engine.Instructions) string {
 		}
 		fmt.Fprintf(&b, "\n\nInstructions of the MCP server %s:", text.Quote(one.Server))
 		for _, line := range strings.FieldsFunc(text.Valid(one.Text), func(r rune) bool {
-			return strings.ContainsRune("\n\r\v\f\u0085\u2028\u2029", r) // what may begin a line where a text is shown
+			return strings.ContainsRune("\n\r\v\f\u0085\u2028\u2029", r) // characters that may begin a line where a text is shown
 		}) {
 			b.WriteString("\n  " + line)
 		}

@@ -28,7 +28,7 @@ type offering struct {
 	known     bool // it has listed what it offers
 	exact     map[string]*Resource
 	templates []*Resource
-	before    []*Resource // what earlier runs know of it; nothing of it can be read
+	before    []*Resource // what earlier runs know of it, none of which can be read now
 }
 
 // listed is what one server offers besides tools.
@@ -41,7 +41,7 @@ type listed struct {
 // Prompt is a prompt of a server.
 type Prompt struct {
 	Server *mcpclient.Source
-	// Declared is the name under which clients see it, and Name that of the server.
+	// Declared is the name that clients see, Name the server's own.
 	Declared string
 	Name     string
 	is       mcpclient.Prompt
@@ -62,17 +62,17 @@ type Resource struct {
 	matches  matcher // nil unless it is a template
 }
 
-// IsTemplate reports whether it is a template.
+// IsTemplate reports whether it is a resource template.
 func (r *Resource) IsTemplate() bool { return r.matches != nil }
 
-// Offer describes what is read under a URI for the policy.
+// Offer describes reading a URI, for the policy.
 func (r *Resource) Offer(uri string) engine.Offer {
 	return engine.Offer{Server: r.Server.Info().Name, URI: uri}
 }
 
-// readOfferings lists what the connected servers offer besides tools. Servers in earlier are asked only if
-// they are also in again, and keep what they had if they fail. A server that fails does not affect the
-// others.
+// readOfferings lists what connected servers offer besides tools. Servers in earlier are queried
+// only if they are also in again, and keep what they had if they fail. A failing server does not
+// affect the others.
 func (o *Offer) readOfferings(ctx context.Context, offers func(server string) bool,
 	earlier map[*mcpclient.Source]listed, again []registry.Source) {
 	var given []owner.Offer
@@ -94,7 +94,7 @@ func (o *Offer) readOfferings(ctx context.Context, offers func(server string) bo
 			for _, p := range l.prompts {
 				names = append(names, owner.Offer{Server: one.name, Prompt: p.Name})
 			}
-			if !server.Settings().LoginPerClient() { // each client sees others, and is not to know of them
+			if !server.Settings().LoginPerClient() { // its offerings differ for each client, who must not know of those of others
 				given = append(given, names...)
 			}
 		}
@@ -110,7 +110,7 @@ func (o *Offer) readOfferings(ctx context.Context, offers func(server string) bo
 	o.noteTaken()
 }
 
-// Has reports whether the offer has what a server offers besides tools.
+// Has reports whether the offer knows what a server offers besides tools.
 func (o *Offer) Has(server *mcpclient.Source) bool {
 	return slices.ContainsFunc(o.offerings, func(one *offering) bool { return one.server == server })
 }
@@ -149,7 +149,7 @@ func (s *offering) add(l listed, note func(*mcpclient.Source, error)) (given []o
 	return given
 }
 
-// remember adds what earlier runs know of a server and it does not list now.
+// remember adds what earlier runs know of a server and the server does not list now.
 func (s *offering) remember(before []owner.Offer) {
 	listsNow := map[owner.Offer]bool{}
 	for u := range s.exact {
@@ -171,11 +171,12 @@ func (s *offering) remember(before []owner.Offer) {
 	}
 }
 
-// matcher reports whether a URI is one of a template. Servers match more loosely than RFC 6570 expands templates:
-// a simple variable takes all but slashes, and {path*} takes these, too (FastMCP).
+// matcher reports whether a URI matches a template. Servers match more loosely than RFC 6570
+// expands templates: a simple variable takes everything but slashes, and {path*} takes slashes too
+// (FastMCP).
 type matcher func(uri string, loosely bool) bool
 
-// matcherOf returns the matcher of a template. The expressions for it are compiled when they are first needed.
+// matcherOf returns the matcher of a template. It compiles the expressions when first needed.
 func matcherOf(template string) (matcher, error) {
 	loose, err := looseExpression(template)
 	if err != nil {
@@ -201,8 +202,8 @@ func matcherOf(template string) (matcher, error) {
 	}, nil
 }
 
-// looseExpression returns a regular expression for the URIs that a server may take for those of a template. A
-// template is none of them.
+// looseExpression returns a regular expression for URIs that a server may match to a template. It
+// does not match templates.
 func looseExpression(template string) (string, error) {
 	var b strings.Builder
 	b.WriteString(`\A`)
@@ -247,12 +248,12 @@ func (o *Offer) noteTaken() {
 	}
 }
 
-// matches reports whether the server lists a URI, or a template of it.
+// matches reports whether the server lists a URI, or a template that matches it.
 func (s *offering) matches(u string) bool {
 	return s.exact[u] != nil || slices.ContainsFunc(s.templates, func(r *Resource) bool { return r.matches(u, true) })
 }
 
-// all returns the resources by their URIs, then the templates.
+// all returns the resources, sorted by URI, and then the templates.
 func (s *offering) all() []*Resource {
 	out := make([]*Resource, 0, len(s.exact)+len(s.templates))
 	for _, u := range slices.Sorted(maps.Keys(s.exact)) {
@@ -261,7 +262,7 @@ func (s *offering) all() []*Resource {
 	return append(out, s.templates...)
 }
 
-// ownedAs returns the name by which the owner of a resource or a template is known.
+// ownedAs returns the name under which package owner records the resource or template.
 func (r *Resource) ownedAs(server string) owner.Offer {
 	if r.IsTemplate() {
 		return owner.Offer{Server: server, Template: r.URI}
@@ -269,8 +270,8 @@ func (r *Resource) ownedAs(server string) owner.Offer {
 	return owner.Offer{Server: server, URI: uri.Canonical(r.URI)}
 }
 
-// ask asks a server for its prompts and resources. Lists that it fails to return stay as
-// they were.
+// ask queries a server for its prompts and resources. A list that it fails to return stays as it
+// was.
 func (o *Offer) ask(ctx context.Context, server *mcpclient.Source, l *listed) {
 	prompts, _, err := server.Prompts(ctx)
 	if err == nil {
@@ -307,8 +308,7 @@ func (o *Offer) addPrompt(server *mcpclient.Source, is mcpclient.Prompt) {
 	}
 }
 
-// convert converts what a server listed to the SDK's type. It returns nil if that is not
-// possible.
+// convert converts what a server listed to the SDK's type; nil if that is impossible.
 func convert[T any](from any) *T {
 	data, err := json.Marshal(from)
 	if err != nil {

@@ -17,8 +17,8 @@ import (
 	"github.com/toolreg/toolreg/internal/uri"
 )
 
-// Prompt returns the prompt of a name that the caller of ctx is offered. The error is that of an unknown
-// prompt or, if a rule denies it, an [*engine.OfferDenied].
+// Prompt returns the prompt that the caller of ctx is offered under a name. The error says that
+// there is none or, if a rule denies it, is an [*engine.OfferDenied].
 func (v *View) Prompt(ctx context.Context, name string) (*Prompt, error) {
 	p := v.prompts[name]
 	if p == nil || !v.profile.showsServer(p.Server.Info().Name) {
@@ -27,11 +27,11 @@ func (v *View) Prompt(ctx context.Context, name string) (*Prompt, error) {
 	return p, v.Rules.Check(ctx, p.Offer())
 }
 
-// shown is what a caller is offered to read of the servers of its view.
+// shown is what a caller is offered to read from the servers of its view.
 type shown struct {
 	*View
 	offerings []*offering
-	// permits reports whether the rules let the caller know of a server's resource or template.
+	// permits reports whether the rules let the caller know of a resource or template of a server.
 	permits func(server, uri string) bool
 }
 
@@ -48,8 +48,8 @@ func (v *View) shown(ctx context.Context) *shown {
 	return out
 }
 
-// since returns when, compared with others, a resource or a template of a server was first seen there.
-// It reports false if it belongs to another server that the caller is offered it from.
+// since returns when a resource or template was first seen at a server, relative to others. It
+// returns false if it belongs to another server that offers it to the caller.
 func (s *shown) since(server string, r *Resource) (since int, ok bool) {
 	owner, since := s.Session.OfferOwners.Owner(r.ownedAs(server))
 	switch {
@@ -62,8 +62,8 @@ func (s *shown) since(server string, r *Resource) (since int, ok bool) {
 	return math.MaxInt, true
 }
 
-// listResources returns the resources, or the templates, that the caller is offered: of each URI the one that
-// would be read.
+// listResources returns the resources, or the templates, that the caller is offered: for each URI,
+// the one that would be read.
 func (s *shown) listResources(templates bool) []*Resource {
 	var out []*Resource
 	seen := map[string]bool{}
@@ -87,10 +87,11 @@ func (s *shown) listResources(templates bool) []*Resource {
 	return out
 }
 
-// findResource returns the resource or the template by which a URI is read: the one that was seen first, which
-// is that of the first server in the order of the settings, and a URI before a template, where servers
-// came together. What a server has offered before stays with it while it is away; then the
-// resource is nil. Only a URI that is none of any template is compared loosely, so that none changes hands.
+// findResource returns the resource or template by which a URI is read. If several match, it is the
+// one that was seen first; of those seen at the same time, it is that of the first server in
+// settings order, and there a URI before a template. What a server has offered before stays with it
+// while it is unavailable; found is then nil. A URI is compared loosely only if no template matches
+// it strictly, so that it never changes its owner.
 func (s *shown) findResource(u string) (found *Resource, from *offering) {
 	if found, from = s.find(u, false); from == nil {
 		found, from = s.find(u, true)
@@ -98,7 +99,7 @@ func (s *shown) findResource(u string) (found *Resource, from *offering) {
 	return found, from
 }
 
-// find is findResource with one way to compare templates.
+// find is findResource with strict or loose comparison.
 func (s *shown) find(u string, loosely bool) (found *Resource, from *offering) {
 	first, canonical := 0, uri.Canonical(u)
 	for _, one := range s.offerings {
@@ -131,9 +132,9 @@ func (s *shown) find(u string, loosely bool) (found *Resource, from *offering) {
 	return found, from
 }
 
-// Resource returns the resource or the template by which the caller of ctx reads a URI. The error is that
-// of an unknown resource, an [*engine.OfferDenied] if a rule denies it, or an internal error if its server
-// could not say whether it has it.
+// Resource returns the resource or template by which the caller of ctx reads a URI. The error says
+// that there is none, is an [*engine.OfferDenied] if a rule denies it, or is an internal error if
+// its server could not tell.
 func (v *View) Resource(ctx context.Context, uri string) (*Resource, error) {
 	r, from := v.shown(ctx).findResource(uri)
 	if r == nil && from != nil && !from.known {
@@ -159,8 +160,8 @@ func (v *View) Resource(ctx context.Context, uri string) (*Resource, error) {
 	return nil, mcp.ResourceNotFoundError(uri)
 }
 
-// page returns the page of a tool that the caller is offered (MCP Apps), which its server need not list. It
-// returns nil if the URI is not that of one.
+// page returns the page of a tool that the caller is offered (MCP Apps), which its server need not
+// list. It returns nil if the URI is not that of a page.
 func (v *View) page(u string) *Resource {
 	for _, t := range v.tools {
 		if !hasPage(t.Tool, u) {
@@ -175,14 +176,14 @@ func (v *View) page(u string) *Resource {
 	return nil
 }
 
-// hasPage reports whether a URI is that of the page of a tool.
+// hasPage reports whether u is the URI of a tool's page.
 func hasPage(t *registry.Tool, u string) bool {
 	page, _ := jsonx.Text(jsonx.Get(jsonx.Get(t.MCP.Meta, "ui"), "resourceUri"))
 	return page == u && strings.HasPrefix(u, "ui://")
 }
 
-// Template returns what the caller of ctx is offered under a URI or a template, for completion. The error
-// is that of [View.Resource].
+// Template returns the resource or template that the caller of ctx is offered under a URI or
+// template, for completion. Errors are those of [View.Resource].
 func (v *View) Template(ctx context.Context, u string) (*Resource, error) {
 	for _, r := range v.shown(ctx).listResources(true) {
 		if r.URI == u {
@@ -192,8 +193,8 @@ func (v *View) Template(ctx context.Context, u string) (*Resource, error) {
 	return v.Resource(ctx, u)
 }
 
-// ServerOf returns the server of a name that has a resource or, for one of its tools, a page of a URI, and is
-// reached with the login of a client, as [Offer.ClientOf] returns it. It returns nil if there is none.
+// ServerOf returns the named server if it has the resource or, for one of its tools, the page with
+// this URI, and client is what [Offer.ClientOf] returns for it; otherwise nil.
 func (o *Offer) ServerOf(name, client, uri string) *mcpclient.Source {
 	for _, one := range o.offerings {
 		if one.name != name || o.ClientOf(one.server) != client {

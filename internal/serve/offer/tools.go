@@ -15,7 +15,7 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// ResolveTool replaces the name in a call by the offered one: server__tool and aliases work as in
+// ResolveTool replaces the name in a call by the offered name: server__tool and aliases work as in
 // `toolreg call`. An unknown tool is a protocol error.
 func (v *View) ResolveTool(ctx context.Context, params *mcp.CallToolParamsRaw) error {
 	name := params.Name
@@ -47,8 +47,8 @@ func (v *View) ResolveTool(ctx context.Context, params *mcp.CallToolParamsRaw) e
 	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: v.unknownTool(name)}
 }
 
-// Find returns the tool that a call of a name runs: one that is offered, one that logs the client in, or
-// one of which rules deny every call. It reports false if there is none.
+// Find returns the tool that a call by name runs: an offered tool, one that logs in to a server, or
+// one whose every call is denied. It returns false if there is none.
 func (v *View) Find(ctx context.Context, name string) (engine.Found, bool) {
 	if offered := v.Tool(name); offered != nil {
 		return offered.Found, true
@@ -59,8 +59,8 @@ func (v *View) Find(ctx context.Context, name string) (engine.Found, bool) {
 	return v.denied(ctx, name)
 }
 
-// denied returns the tool with a name if it is not offered because rules deny every call of
-// it. Such a call is made nevertheless, so that it is answered with the reason and logged.
+// denied returns the tool with a name if rules deny its every call, so that it is not offered. Such
+// a call is made nevertheless, to be logged and answered with the reason.
 func (v *View) denied(ctx context.Context, name string) (engine.Found, bool) {
 	t, err := v.Registry.Lookup(name)
 	if err != nil || !v.profile.shows(t) {
@@ -72,8 +72,8 @@ func (v *View) denied(ctx context.Context, name string) (engine.Found, bool) {
 	return engine.FoundIn(v.Registry, []*registry.Tool{t})[0], true
 }
 
-// FailedServerOf returns the server of a name, either of the form server__tool or kept for the server, if it
-// is one of the profile that could not list its tools. Otherwise it returns nil.
+// FailedServerOf returns the server of the profile that a name belongs to, as server__tool or as a
+// kept name, if that server could not list its tools; otherwise nil.
 func (v *View) FailedServerOf(name string) registry.Source {
 	if name == "" {
 		return nil
@@ -93,7 +93,7 @@ func (v *View) FailedServerOf(name string) registry.Source {
 	return named
 }
 
-// hiddenBy returns the hidden tool that err, of a lookup, is about. It returns nil if it is about none.
+// hiddenBy returns the hidden tool that the error of a lookup is about; nil if there is none.
 func hiddenBy(err error) *registry.Hidden {
 	if missing, ok := errors.AsType[*registry.NotFoundError](err); ok {
 		return missing.Hidden
@@ -129,7 +129,7 @@ func (v *View) unknownTool(name string) string {
 	return message
 }
 
-// permitted returns tools without those of which rules deny every call to the caller of ctx.
+// permitted returns tools without those whose every call is denied to the caller of ctx.
 func (v *View) permitted(ctx context.Context, tools []*Declaration) []*Declaration {
 	if !v.Rules.HasCallers() {
 		return tools

@@ -25,9 +25,9 @@ import (
 	"github.com/toolreg/toolreg/internal/ui/asking"
 )
 
-// Console is a place where people answer the questions of all clients. Its methods show a
-// question until it is answered or ctx is done. first reports whether an answer is the first
-// one; if it is not, somebody else has answered, and it is dropped.
+// Console is a place where people answer questions of all clients. Its methods show a question
+// until it is answered or ctx is done. An answer counts only if first returns true; otherwise
+// somebody else was faster, and the answer is dropped.
 type Console interface {
 	Confirm(ctx context.Context, q exec.Question, first func() bool) (exec.Answer, error)
 	Elicit(ctx context.Context, e ask.Elicitation, first func() bool) (ask.Answer, error)
@@ -44,8 +44,8 @@ type Asker struct {
 	Log *slog.Logger
 }
 
-// waits logs that a question waits. id is that of a kept question; "" if it is not kept. asked says
-// that the client is asked, so that its user knows.
+// waits logs that a question is waiting. id is that of a kept question; "" if it is not kept. asked
+// says that the client was asked, so that its user knows of the question.
 func (a Asker) waits(ctx context.Context, about, id string, asked bool) {
 	if a.Log == nil || a.Console == nil && !asked {
 		return
@@ -64,7 +64,7 @@ func (a Asker) waits(ctx context.Context, about, id string, asked bool) {
 // Confirmer implements [engine.Asker].
 func (a Asker) Confirmer() exec.Confirmer { return a }
 
-// answerOnce is the answer for [exec.WordYes] in the forms of earlier versions, which clients may still send.
+// answerOnce is what earlier versions' forms had for [exec.WordYes]. Clients may still send it.
 const answerOnce = "once"
 
 // Turn implements exec.Confirmer. Questions need not take turns, because each client has
@@ -75,7 +75,7 @@ func (Asker) Turn() func() { return func() {} }
 // allow the call.
 func (a Asker) Confirm(ctx context.Context, q exec.Question) (exec.Answer, error) {
 	c := From(ctx)
-	again := len(q.Denied) > 0 // a client that continues the call after the answer would begin it anew
+	again := len(q.Denied) > 0 // a modern client would repeat the call from its beginning after the answer
 	asked := c != nil && c.canFill() && !again
 	client := func(ctx context.Context) (answer exec.Answer, err error) {
 		if again {
@@ -140,7 +140,7 @@ func (c *Client) confirm(ctx context.Context, q exec.Question) (exec.Answer, err
 	return answer, nil
 }
 
-// decisionForm returns the form with these answers.
+// decisionForm returns a form with these answers.
 func decisionForm(words []string) json.RawMessage {
 	titles := map[string]string{exec.WordYes: "Allow once",
 		exec.WordAlways: "Allow always", exec.WordNo: "Do not allow"}
@@ -247,7 +247,7 @@ func (Asker) Sample(ctx context.Context, q ask.Sampling) (json.RawMessage, error
 // approve asks the client's user whether to allow a call.
 func (c *Client) approve(ctx context.Context, tool *registry.Tool, q *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 	w := c.call
-	if w == nil || w.tool != tool { // a step of a composite, other steps of which may have run
+	if w == nil || w.tool != tool { // a step of a composite, whose other steps may have run
 		return c.Elicit(ctx, approvalKey, q, nil)
 	}
 	w.approval = &callApproval{Question: digestOf(q.Message)}
@@ -263,12 +263,13 @@ func (c *Client) approve(ctx context.Context, tool *registry.Tool, q *mcp.Elicit
 	return result, nil
 }
 
-// answering shows a question until it is answered, which counts if first reports so, or ctx is done.
+// answering shows a question until ctx is done or it is answered. An answer counts only if first
+// returns true.
 type answering[T any] func(ctx context.Context, first func() bool) (T, error)
 
-// firstAnswer returns the first answer: that of the client, that of the console, which shows the question
-// until patience is over, or that of the place where the question is kept. Console and kept may
-// be nil. If asked is false, the client cannot be asked, and client says what happens without an answer.
+// firstAnswer returns the first answer: from the client, from the console, which shows the question
+// for patience, or from where the question is kept. Console and kept may be nil. If asked is false,
+// the client cannot be asked, and client says what happens without an answer.
 func firstAnswer[T any](ctx context.Context, patience time.Duration, asked bool,
 	client func(context.Context) (T, error), console, kept answering[T],
 ) (T, error) {
@@ -314,7 +315,7 @@ func firstAnswer[T any](ctx context.Context, patience time.Duration, asked bool,
 			return answer, err
 		}, true, true)
 	}
-	var given, failed *result // the first answer, and why the person asked last gave none
+	var given, failed *result // the first answer, and why the last person asked gave none
 	for ; open > 0; open-- {
 		switch r := <-results; {
 		case r.err == nil:
@@ -326,7 +327,7 @@ func firstAnswer[T any](ctx context.Context, patience time.Duration, asked bool,
 			}
 		}
 		if given != nil || asking == 0 {
-			cancel(errSettled) // the rest are awaited, because they use the state of the call
+			cancel(errSettled) // wait for the others, because they use the state of the call
 		}
 	}
 	switch {
@@ -341,18 +342,19 @@ func firstAnswer[T any](ctx context.Context, patience time.Duration, asked bool,
 	return failed.answer, failed.err
 }
 
-// settlement decides which answer to a question counts if it can be given by a client and
-// elsewhere, such as at the console: the first one. The zero value has none.
+// settlement decides which answer counts if a question can be answered by a client and elsewhere,
+// such as at the console: the first. The zero value is an open question.
 type settlement struct {
 	mu        sync.Mutex
 	byClient  bool
 	elsewhere atomic.Bool
-	// claim takes the answer to a question that a modern client has received. It is nil as long
-	// as the client has received none.
+	// claim takes back the question that a modern client was asked. It is nil until the client has
+	// been asked.
 	claim func() bool
 }
 
-// Elsewhere reports whether an answer that the client has not given is the first one.
+// Elsewhere claims the question for an answer from elsewhere, and reports whether that was the
+// first.
 func (s *settlement) Elsewhere() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -363,7 +365,7 @@ func (s *settlement) Elsewhere() bool {
 	return true
 }
 
-// Client reports whether an answer of the client is the first one.
+// Client claims the question for the client's answer, and reports whether that was the first.
 func (s *settlement) Client() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -374,8 +376,9 @@ func (s *settlement) Client() bool {
 	return true
 }
 
-// asked records that a modern client gets the question in the result of its request, unless it
-// was answered elsewhere before. claim takes the answer from the client.
+// asked records that a modern client gets the question in the result of its request. It returns
+// false if the question was answered elsewhere before. claim takes the question back from the
+// client.
 func (s *settlement) asked(claim func() bool) bool {
 	if s == nil {
 		return true
@@ -386,10 +389,10 @@ func (s *settlement) asked(claim func() bool) bool {
 	return !s.elsewhere.Load()
 }
 
-// wasElsewhere reports whether the question was answered elsewhere than at the client.
+// wasElsewhere reports whether the question was answered elsewhere.
 func (s *settlement) wasElsewhere() bool { return s != nil && s.elsewhere.Load() }
 
 type settlementKey struct{}
 
-// errSettled is the cause with which the question to the place that was slower is withdrawn.
+// errSettled is the cause with which a question is withdrawn where the answer came too late.
 var errSettled = errors.New("the question was answered elsewhere")

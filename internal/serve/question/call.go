@@ -15,15 +15,15 @@ import (
 )
 
 const (
-	// The keys of toolreg's own questions in the result of a call: about the call itself,
-	// and for questions that a server sends as a request.
+	// The keys under which toolreg asks its own questions in the result of a call: the question
+	// about the call itself, and questions that a server sends as requests.
 	approvalKey = "toolreg.approval"
 	questionKey = "toolreg.question"
 )
 
-// Call is a call of a modern client. The client receives questions in the result of
-// its request and repeats the request with the answers (revision 2026-07-28, multi
-// round-trip requests), while the call waits here.
+// Call is a call of a modern client. The client gets questions in the result of its request and
+// repeats the request with the answers (revision 2026-07-28, multi round-trip requests). Meanwhile
+// the call waits here.
 type Call struct {
 	owner     string // see [auth.Identity.Account]
 	request   requestDigest
@@ -31,21 +31,22 @@ type Call struct {
 	done      chan Outcome
 	Cancel    context.CancelCauseFunc
 	asked     Question  // the question that the client was asked
-	first     *Question // asked by a task, received before it was known to be one; may be nil
+	first     *Question // asked by a task before it was known to be one; may be nil
 	since     time.Time
 	expiry    *time.Timer
 	carrier   atomic.Pointer[outbox] // of the request that carries the call now
 
-	// The goroutine that runs the call uses these.
+	// The following fields are for the goroutine that runs the call.
 	tool     *registry.Tool                // that is called, if the request is a call
 	server   string                        // that provides the result; empty if it is not one server
-	given    *earlierAnswers               // what the client answered another process, if anything
+	given    *earlierAnswers               // what the client answered to another process; may be nil
 	approval *callApproval                 // of the call
 	rounds   int                           // how often the server has asked
-	task     chan struct{}                 // closed when the call goes on as a task
+	task     chan struct{}                 // closed when the call continues as a task
 	becomes  sync.Once                     // closes task
-	failed   atomic.Pointer[jsonrpc.Error] // by which the task has failed
-	// stays says that a question was answered at the console, so only this process can continue it.
+	failed   atomic.Pointer[jsonrpc.Error] // the error of a failed task
+	// stays says that a question was answered at the console, so that only this process can
+	// continue the call.
 	stays bool
 }
 
@@ -57,7 +58,7 @@ type Question struct {
 	settled  *settlement // with the console; nil if only the client is asked
 }
 
-// Outcome is what a call has returned.
+// Outcome is the result or the error of a call.
 type Outcome struct {
 	Value any
 	Err   error
@@ -89,7 +90,7 @@ func (w *Call) isTask() bool {
 	}
 }
 
-// Next returns the next question of the call, or its outcome: the other one is nil.
+// Next waits for the next question of the call, or for its outcome. The other result is nil.
 func (w *Call) Next() (*Question, *Outcome) {
 	if q := w.first; q != nil {
 		w.first = nil
@@ -103,36 +104,35 @@ func (w *Call) Next() (*Question, *Outcome) {
 	}
 }
 
-// Stop cancels the call and waits for its end.
+// Stop cancels the call and waits until it has ended.
 func (w *Call) Stop(cause error) {
 	w.Cancel(cause)
 	<-w.done
 }
 
-// Refused returns the error of its server by which the call, as a task, has failed. It returns nil if there is
-// none.
+// Refused returns the server's error with which the call failed as a task; nil if there is none.
 func (w *Call) Refused() *jsonrpc.Error { return w.failed.Load() }
 
 // Reply passes answers to the call that asks.
 func (q *Question) Reply(answers mcp.InputResponseMap) { q.answer <- answers } // it has room for one
 
-// Asked records that the client gets the question, unless it was answered elsewhere before. claim takes
-// the answer from the client.
+// Asked records that the client gets the question. It returns false if the question was answered
+// elsewhere before. claim takes the question back from the client.
 func (q *Question) Asked(claim func() bool) bool { return q.settled.asked(claim) }
 
-// maxServerState limits the size in bytes of a server's requestState that is included in
-// ours. If it is larger, the call can only continue in this process.
+// maxServerState limits the size in bytes of a server's requestState that is included in ours. With
+// a larger one, only this process can continue the call.
 const maxServerState = 256 << 10
 
-// earlierAnswers holds a client's answers to questions of a call in another process. The call runs
-// again here from its beginning without repeating these questions.
+// earlierAnswers are a client's answers to questions that a call asked in another process. The call
+// runs here again from its beginning, without repeating these questions.
 type earlierAnswers struct {
 	stage   callStage
 	answers mcp.InputResponseMap // to the last question
 }
 
-// approval returns the answer to a question about the call. It returns nil if there is none or it
-// answers another question.
+// approval returns the answer to a question about the call; nil if there is none, or it answers
+// another question.
 func (g *earlierAnswers) approval(question requestDigest) *mcp.ElicitResult {
 	if g == nil || g.stage.Approval == nil || !g.stage.Approval.Question.Equal(question) {
 		return nil
@@ -144,8 +144,8 @@ func (g *earlierAnswers) approval(question requestDigest) *mcp.ElicitResult {
 	return answer
 }
 
-// atServer returns the stage of a call whose server asks for input; nil if the call can
-// only continue in this process. What the server needs to continue is in its own state.
+// atServer returns the stage of a call whose server asks for input; nil if only this process can
+// continue the call. What the server needs to continue is in the server's own state.
 func (w *Call) atServer(name string, requests mcp.InputRequestMap, state json.RawMessage) *callStage {
 	if w == nil || w.server != name || w.stays || len(state) > maxServerState {
 		return nil
@@ -155,7 +155,7 @@ func (w *Call) atServer(name string, requests mcp.InputRequestMap, state json.Ra
 		Server: &serverStage{Name: name, State: state, Keys: slices.Sorted(maps.Keys(requests)), Round: w.rounds}}
 }
 
-// inputMembers returns the members of params with answers to a server's questions.
+// inputMembers returns params members with answers to a server's questions.
 func inputMembers(answers mcp.InputResponseMap, state json.RawMessage) (json.RawMessage, error) {
 	data, err := json.Marshal(answers)
 	if err != nil {

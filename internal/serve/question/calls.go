@@ -18,16 +18,15 @@ import (
 	"github.com/toolreg/toolreg/internal/store"
 )
 
-// Turn is one request of a client, which may be the continuation of a waiting
-// one.
+// Turn is one request of a client. It may continue an earlier one that waits for an answer.
 type Turn struct {
 	Method, Name string
-	Params       []byte // the part that is the same when it is sent again
+	Params       []byte // the part that stays the same when the request is repeated
 	State        string
 	Answers      mcp.InputResponseMap
 }
 
-// Asked is the answer to a request whose client has to answer questions first.
+// Asked is the answer to a request whose client must first answer questions.
 type Asked struct {
 	mcp.ResultBase
 	Type     string              `json:"resultType"`
@@ -39,22 +38,22 @@ func askFor(requests mcp.InputRequestMap, state string) *Asked {
 	return &Asked{Type: "input_required", Requests: requests, State: state}
 }
 
-// Why calls end that wait for answers.
+// Why waiting calls end.
 var (
 	ErrNoAnswer  = errors.New("the client sent no answer")
 	ErrBrokenOff = errors.New("the client canceled its request")
 	errTooMany   = errors.New("too many calls are waiting for answers; try again later")
 )
 
-// digest returns the same value for a request and for its repetition with answers, even
-// if the client encodes it differently.
+// digest returns the same value for a request and for its repetition with answers, even if they are
+// encoded differently.
 func (t *Turn) digest() requestDigest {
 	return digestOf(t.Method, t.Name, jsonx.Canonical(t.Params))
 }
 
-// Make handles a request of a client, or continues a call that waits for the client's
-// answers; run does the work. It returns the result of run, or what to ask the client
-// first, or the *Call if it goes on as a task.
+// Make handles a request, or continues a call that waits for the client's answers; run does the
+// work. Make returns the result of run, or what to ask the client first, or the *Call if that
+// continues as a task.
 func (s *Calls) Make(ctx context.Context, t Turn, run func(context.Context) (any, error)) (any, *Asked, error) {
 	if !From(ctx).Modern {
 		v, err := run(ctx)
@@ -70,8 +69,8 @@ func (s *Calls) Make(ctx context.Context, t Turn, run func(context.Context) (any
 	return s.next(ctx, w)
 }
 
-// Start runs a request, within which its client is asked by way of the call. given holds the client's answers to
-// another process. It is nil for a new request.
+// Start runs a request that can ask its client questions. given are the client's answers to another
+// process; nil for a new request.
 func (s *Calls) Start(ctx context.Context, t Turn, given *earlierAnswers,
 	run func(context.Context) (any, error)) *Call {
 	c := From(ctx)
@@ -101,9 +100,9 @@ func refusedState(reason string) error {
 		Message: "requestState: " + reason + ". Send the request again without it"}
 }
 
-// resume passes a client's answers to the call that waits for them. If the call does not
-// wait in this process and has not had any effect yet, it runs again. If answers are
-// missing, resume returns the questions to ask again.
+// resume passes a client's answers to the call that waits for them. If the call does not wait in
+// this process, it runs again, provided that it has had no effect yet. If answers are missing,
+// resume returns the questions to ask again.
 func (s *Calls) resume(ctx context.Context, t Turn, run func(context.Context) (any, error)) (*Call, *Asked, error) {
 	c := From(ctx)
 	state, err := s.keys.Open(t.State)
@@ -133,7 +132,7 @@ func (s *Calls) resume(ctx context.Context, t Turn, run func(context.Context) (a
 	if s.keys.Shared() {
 		err = s.answered.Record(ctx, state.ID)
 	}
-	if _, away := errors.AsType[*store.UnavailableError](err); away { // the call waits on
+	if _, away := errors.AsType[*store.UnavailableError](err); away { // the call keeps waiting
 		s.answered.Release(c.From.Account(), state.ID)
 		return nil, nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "requestState: " + err.Error()}
 	}
@@ -149,7 +148,7 @@ func (s *Calls) resume(ctx context.Context, t Turn, run func(context.Context) (a
 		w.carrier.Store(c.outbox)
 		w.asked.answer <- t.Answers
 		return w, nil, nil
-	case state.Stage == nil: // it expired just now
+	case state.Stage == nil: // it has just expired
 		return nil, nil, refusedState(errExpired.Error())
 	}
 	return s.Start(ctx, t, &earlierAnswers{*state.Stage, t.Answers}, run), nil, nil
@@ -189,8 +188,7 @@ func (s *Calls) next(ctx context.Context, w *Call) (any, *Asked, error) {
 	return nil, a, err
 }
 
-// Calls are the questions that modern clients were asked, and the calls that wait for
-// the answers.
+// Calls tracks the questions that modern clients were asked, and the calls that wait for answers.
 type Calls struct {
 	keys     *stateKeys
 	answered *answeredStates
@@ -199,17 +197,17 @@ type Calls struct {
 	waiting map[string]*Call // by the ID of the question
 }
 
-// NewCalls returns no calls. holder is the id of this process among those that share a store.
+// NewCalls returns Calls without any call. holder is the id of this process among those that share
+// a store.
 func NewCalls(o Options, holder string) *Calls {
 	return &Calls{keys: newStateKeys(o.Key), answered: newAnsweredStates(o, holder), waiting: map[string]*Call{}}
 }
 
-// ChangeKey replaces the Key of [Options]. Questions that were asked before can still be
-// answered.
+// ChangeKey replaces the Key of [Options]. Earlier questions can still be answered.
 func (s *Calls) ChangeKey(secret string) { s.keys.Change(secret) }
 
-// QuestionOf returns the id of the question that a client with an account answers by a state that it
-// has got. It returns "" if the state is not valid for it.
+// QuestionOf returns the id of the question that a sealed state belongs to; "" if the state is not
+// valid for the account.
 func (s *Calls) QuestionOf(sealed, account string) string {
 	if state, err := s.keys.Open(sealed); err == nil && state.Owner == account {
 		return state.ID
@@ -217,8 +215,8 @@ func (s *Calls) QuestionOf(sealed, account string) string {
 	return ""
 }
 
-// Holder returns the id of the process where a call waits for the answer to a question, as the store
-// knows it. It returns "" if it does not.
+// Holder returns the id of the process where a call waits for the answer to a question, according
+// to the store; "" if none does.
 func (s *Calls) Holder(ctx context.Context, id string) string {
 	v, err := s.answered.Store.Get(ctx, waitingKind, id)
 	if err != nil || !v.Exists() {
@@ -251,11 +249,11 @@ func (s *Calls) park(ctx context.Context, w *Call) (*Asked, error) {
 	return askFor(w.asked.Requests, state), nil
 }
 
-// lookEvery is how often a waiting call looks for what may end it.
+// lookEvery is how often a waiting call checks whether it has to end.
 const lookEvery = time.Second
 
-// endIfAnswered ends a call that waits for the answer to a question if the client has answered another process,
-// or nobody in time.
+// endIfAnswered ends a waiting call if the client has given the answer to another process, or its
+// time is over.
 func (s *Calls) endIfAnswered(ctx context.Context, w *Call, id string) {
 	s.mu.Lock()
 	taken := w.asked.stage != nil && s.keys.Shared()
@@ -280,15 +278,14 @@ func (s *Calls) endIfAnswered(ctx context.Context, w *Call, id string) {
 	}
 }
 
-// maxWaiting is how many calls of all clients may wait for answers, and
-// maxWaitingOwn how many of one token.
+// maxWaiting limits the calls that wait for answers, and maxWaitingOwn those of one token.
 const (
 	maxWaiting    = 1000
 	maxWaitingOwn = 500
 )
 
-// makeRoom makes room for another waiting call of an owner. If too many wait, it drops
-// the oldest call that any process can continue. s.mu is held.
+// makeRoom makes room for another waiting call of an owner. If there are too many, it drops the
+// oldest call that another process can continue. s.mu is held.
 func (s *Calls) makeRoom(owner string) error {
 	own := 0
 	oldest, oldestOwn := "", ""
@@ -320,9 +317,8 @@ func (s *Calls) makeRoom(owner string) error {
 	return nil
 }
 
-// take records that the question of a waiting call was answered at the console, so that an
-// answer of the client counts neither here nor in another process. It returns false if the
-// client was first.
+// take records that the question of a waiting call was answered at the console. An answer of the
+// client then counts neither here nor in another process. It returns false if the client was first.
 func (s *Calls) take(ctx context.Context, w *Call, id string) bool {
 	if s.answered.Claim(w.owner, id) != nil {
 		return false
@@ -338,8 +334,7 @@ func (s *Calls) take(ctx context.Context, w *Call, id string) bool {
 	return true
 }
 
-// settled returns the call whose question was answered at the console, at most once. It returns nil
-// if it was not.
+// settled returns the call whose question was answered at the console, once; otherwise nil.
 func (s *Calls) settled(id string) *Call {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -349,7 +344,7 @@ func (s *Calls) settled(id string) *Call {
 	return nil
 }
 
-// unpark returns the call that belongs to a state, at most once.
+// unpark returns the call that belongs to a state, once.
 func (s *Calls) unpark(id string) *Call {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -365,8 +360,8 @@ func (s *Calls) unparkLocked(id string) *Call {
 	return w
 }
 
-// EndAll ends the calls that wait for answers, and waits until they have ended. Another process may be
-// able to continue them.
+// EndAll ends all waiting calls and waits until they have ended. Another process may be able to
+// continue them.
 func (s *Calls) EndAll() {
 	s.mu.Lock()
 	all := slices.Collect(maps.Values(s.waiting))
@@ -390,8 +385,8 @@ func (s *Calls) WaitsHere(id string) bool {
 	return is
 }
 
-// OnlyHere reports whether a call waits that no other process can run again: for the answer to a
-// question or, if id is "", to any.
+// OnlyHere reports whether a call waits here that no other process can run again. id is its
+// question; "" means any.
 func (s *Calls) OnlyHere(id string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,9 +1,10 @@
 //lint:file-ignore SA1019 clients still use roots and sampling, which a later revision deprecates
 
-// Package question asks clients, each in the way of its protocol revision, and at the same time the
-// console and the place where questions are kept: the first answer counts. A client of revision 2026-07-28
-// gets a question as the result of its request and sends the request again with the answer. The call waits
-// here meanwhile; if the answer reaches another process, that one runs the call again.
+// Package question asks clients questions, each in the way of its protocol revision, and at the
+// same time the console and the place where questions are kept. The first answer counts. A client
+// of revision 2026-07-28 gets a question as the result of its request and sends the request again
+// with the answer. The call waits here meanwhile. If the answer reaches another process, that
+// process runs the call again.
 package question
 
 import (
@@ -35,17 +36,17 @@ type Client struct {
 	From   auth.Identity
 	can    mcp.ClientCapabilities
 	asking Asking
-	// Revision is that of its request, which decides if it is modern: it receives questions in
+	// Revision is the revision of its request. Clients of modern revisions get questions in
 	// results, not as requests.
 	Revision string
 	Modern   bool
-	call     *Call            // within which the client is asked, see [Calls.Start]
+	call     *Call            // the call that asks the client; see [Calls.Start]
 	console  bool             // people at the console are asked too
-	open     *transport.Calls // counts the open questions to people; may be nil
-	// closed is closed when no more answers are read from the client on stdin. It is nil for
-	// other clients.
+	open     *transport.Calls // counts open questions to people; may be nil
+	// closed is closed when no more answers are read from the client on stdin; nil for other
+	// clients.
 	closed <-chan struct{}
-	remote Remote // of a request that another process received
+	remote Remote // for a request that another process received
 }
 
 // Asking controls whether the clients of a server may be asked. A server that a tool has
@@ -62,7 +63,7 @@ const (
 	AskNobody
 )
 
-// From returns the client whose request ctx is of. It returns nil if there is none.
+// From returns the client that sent the request of ctx; nil if there is none.
 func From(ctx context.Context) *Client {
 	if who := caller.From(ctx); who != nil {
 		c, _ := who.Peer.(*Client)
@@ -84,7 +85,7 @@ type Clients struct {
 	Asking  Asking
 	Console bool             // people at the console answer for clients that cannot ask
 	Open    *transport.Calls // counts the questions to people
-	// Stopping is closed when no answer of the client on stdin is read any more.
+	// Stopping is closed when no more answers are read from the client on stdin.
 	Stopping <-chan struct{}
 }
 
@@ -106,9 +107,9 @@ func (o *Clients) With(ctx context.Context, from auth.Identity, req Sender) cont
 		c.progress = p.GetProgressToken()
 	}
 	c.Modern = c.Revision >= wire.FirstModern
-	// Over HTTP the session has what the client declared, even if it was created only for this request, which
-	// avoids the 64 KiB that the SDK needs to read it from the request. On stdin each request of a modern
-	// client may differ.
+	// Over HTTP the session has what the client declared, even if it was created for this request
+	// only; this avoids the 64 KiB that the SDK needs to read it from the request. On stdin, each
+	// request of a modern client may differ.
 	var info *mcp.Implementation
 	var caps *mcp.ClientCapabilities
 	if p := session.InitializeParams(); p != nil && from.Name != caller.Stdio {
@@ -133,18 +134,18 @@ func (o *Clients) With(ctx context.Context, from auth.Identity, req Sender) cont
 	return caller.With(ctx, who)
 }
 
-// Remote asks a client whose request is at another process. It stands for that request.
+// Remote asks a client whose request another process is handling.
 type Remote func(context.Context, mcp.InputRequest) (mcp.InputResponse, error)
 
-// WithRemote returns a context for a request of a client that is at another process.
+// WithRemote returns a context for a client's request that another process has received.
 func WithRemote(ctx context.Context, from auth.Identity, revision string, ask Remote) context.Context {
 	return caller.With(ctx, &caller.Caller{Peer: &Client{
 		From: from, Revision: revision, Modern: revision >= wire.FirstModern, outbox: &outbox{}, remote: ask,
 	}})
 }
 
-// Capabilities implements [caller.Peer]: what the client declared, and what people at the console
-// answer for it.
+// Capabilities implements [caller.Peer]. It returns what the client declared, and what people at
+// the console answer for it.
 func (c *Client) Capabilities() json.RawMessage {
 	caps := map[string]any{}
 	if c.can.Elicitation != nil {
@@ -168,8 +169,8 @@ func (c *Client) Capabilities() json.RawMessage {
 	return out
 }
 
-// canFill reports whether the client can show forms to its user. A client that
-// declares no mode supports forms (revision 2025-06-18).
+// canFill reports whether the client can show forms to its user. A client that declares no mode can
+// (revision 2025-06-18).
 func (c *Client) canFill() bool {
 	e := c.can.Elicitation
 	return e != nil && (e.Form != nil || e.URL == nil)
@@ -184,13 +185,13 @@ func (c *Client) ShowsApps() bool {
 	return ok
 }
 
-// CanOpen reports whether the client can send its user to URLs.
+// CanOpen reports whether the client can open URLs for its user.
 func (c *Client) CanOpen() bool {
 	e := c.can.Elicitation
 	return e != nil && e.URL != nil
 }
 
-// answers reports whether the client declared that it can answer a question of this kind.
+// answers reports whether the client declared support for this kind of question.
 func (c *Client) answers(q mcp.InputRequest) bool {
 	switch q := q.(type) {
 	case *mcp.ElicitParams:
@@ -203,8 +204,8 @@ func (c *Client) answers(q mcp.InputRequest) bool {
 	return false
 }
 
-// current returns the outbox of the request that the client's call currently belongs to: a
-// modern client continues a call with another request.
+// current returns the outbox of the request that carries the client's call now: a modern client
+// continues a call with another request.
 func (c *Client) current() *outbox {
 	if c.call != nil {
 		return c.call.carrier.Load()
@@ -212,8 +213,8 @@ func (c *Client) current() *outbox {
 	return c.outbox
 }
 
-// errInputEnded is the cause with which a question to the client on stdin is withdrawn: no answer
-// can arrive any more.
+// errInputEnded is the cause with which a question on stdin is withdrawn, because no answer can
+// arrive any more.
 var errInputEnded = errors.New("the client has ended its input, so it cannot answer")
 
 // opens counts a question to a person until done is called.
@@ -229,8 +230,8 @@ func (c *Client) opens() (done func()) {
 var errOtherServer = errors.New(
 	"this answer (requestState) belongs to a question of another MCP server; make the call again")
 
-// Concerns records what the client's request is about, before any question is asked: the
-// tool that is called, if any, and the source that provides the result.
+// Concerns records what the client's request is about, before any question is asked: the tool to
+// call, if any, and the source that provides the result.
 func (c *Client) Concerns(tool *registry.Tool, source string) error {
 	w := c.call
 	if w == nil {
@@ -246,7 +247,7 @@ func (c *Client) Concerns(tool *registry.Tool, source string) error {
 	return nil
 }
 
-// Elicit asks the client's user a question. stage is that of [Client.ask].
+// Elicit asks the client's user a question. For stage, see [Client.ask].
 func (c *Client) Elicit(ctx context.Context, key string,
 	q *mcp.ElicitParams, stage *callStage) (*mcp.ElicitResult, error) {
 	answers, err := c.ask(ctx, mcp.InputRequestMap{key: q}, stage)
@@ -260,8 +261,8 @@ func (c *Client) Elicit(ctx context.Context, key string,
 }
 
 // ask asks the client questions: in the result of its request, by its task or, before revision
-// 2026-07-28, by one request after the other. stage is what another process would need to
-// continue the call. It is nil if only this process can continue it.
+// 2026-07-28, by one request after the other. stage is what another process would need to continue
+// the call; nil if only this process can.
 func (c *Client) ask(ctx context.Context, questions mcp.InputRequestMap,
 	stage *callStage) (mcp.InputResponseMap, error) {
 	ctx, stop := timing.Until(ctx, c.closed, errInputEnded)
@@ -286,7 +287,7 @@ func (c *Client) ask(ctx context.Context, questions mcp.InputRequestMap,
 	return out, nil
 }
 
-// Send asks the client a question by a request of its own, until that context is done.
+// Send asks the client a question by a request, until the context until is done.
 func (c *Client) Send(until context.Context, q mcp.InputRequest) (mcp.InputResponse, error) {
 	if c.remote != nil {
 		return c.remote(until, q)
@@ -308,7 +309,7 @@ func (c *Client) Send(until context.Context, q mcp.InputRequest) (mcp.InputRespo
 // maxInputs limits how many questions a server can ask at once.
 const maxInputs = 20
 
-// TakesInput implements [caller.Peer]. People at the console are asked one by one.
+// TakesInput implements [caller.Peer]. People at the console are asked one question at a time.
 func (c *Client) TakesInput() bool { return !c.console || c.can.Elicitation != nil }
 
 // Input implements [caller.Peer]: it passes a server's questions on under the server's keys.
@@ -349,7 +350,8 @@ func (c *Client) Input(ctx context.Context, server string, result json.RawMessag
 	return inputMembers(answers, state)
 }
 
-// readRequests decodes a server's questions, of which the SDK reads none without params, and panics at null.
+// readRequests decodes a server's questions. The SDK cannot read any without params, and panics at
+// null.
 func readRequests(raw json.RawMessage) (out mcp.InputRequestMap, err error) {
 	var questions map[string]map[string]json.RawMessage
 	if len(raw) > 0 && json.Unmarshal(raw, &questions) != nil {
@@ -411,7 +413,7 @@ func (c *Client) Roots(ctx context.Context) (json.RawMessage, error) {
 	return json.Marshal(answers[questionKey])
 }
 
-// messageOf returns a server's question with the name of the server.
+// messageOf prefixes a server's question with the name of the server.
 func messageOf(server, message string) string {
 	return fmt.Sprintf("MCP server %q asks: %s", server, message)
 }
@@ -422,11 +424,12 @@ func (c *Client) KnowsTasks() bool {
 	return ok && c.Modern
 }
 
-// KnowsLegacyTasks reports whether the client's revision is the one that has tasks of its own.
+// KnowsLegacyTasks reports whether the client's revision is 2025-11-25, which has tasks of its own.
 func (c *Client) KnowsLegacyTasks() bool { return c.Revision == wire.LastLegacy }
 
-// WantedTask returns the member task of the params of a call, which the SDK does not read (revision
-// 2025-11-25, tasks, "Creating Tasks"). It returns nil if there is none, or the client knows no tasks.
+// WantedTask returns the member task of a call's params, which the SDK does not read (revision
+// 2025-11-25, tasks, "Creating Tasks"). It returns nil if there is none, or the client does not
+// support tasks.
 func (c *Client) WantedTask(req mcp.Request) (task json.RawMessage) {
 	if !c.KnowsLegacyTasks() {
 		return nil
@@ -437,5 +440,5 @@ func (c *Client) WantedTask(req mcp.Request) (task json.RawMessage) {
 	return task
 }
 
-// Flush sends what the client is to get before the answer to its request.
+// Flush sends what the client must receive before the answer to its request.
 func (c *Client) Flush() { c.outbox.close() }

@@ -15,9 +15,8 @@ import (
 // outboxSize is how many notifications may wait for a client that reads slowly.
 const outboxSize = 256
 
-// outbox sends a client the notifications that belong to its request, in order. Adding
-// one never blocks, because it is done while reading from a server that other clients
-// also use.
+// outbox sends a client the notifications that belong to its request, in order. Adding one never
+// blocks, because it is added while reading from a server that other clients use too.
 type outbox struct {
 	Session  *mcp.ServerSession
 	Request  context.Context // notifications sent with it belong to the request
@@ -63,8 +62,8 @@ func (o *outbox) close() {
 	o.sending.Wait()
 }
 
-// LogTo passes log messages of servers to the client during whose call they
-// arrived. Messages that belong to no single call go to other.
+// LogTo passes a server's log messages to the client whose call they belong to. Messages that
+// belong to no single call go to other.
 func LogTo(other func() func(mcpclient.LogMessage)) func() func(mcpclient.LogMessage) {
 	return func() func(mcpclient.LogMessage) {
 		rest := other()
@@ -84,9 +83,9 @@ func LogTo(other func() func(mcpclient.LogMessage)) func() func(mcpclient.LogMes
 	}
 }
 
-// Progress returns the function that passes progress of a request on to its client; nil
-// if it is not wanted. If the client may be asked a question first, the request with its
-// answer may ask for progress too.
+// Progress returns the function that reports the progress of a request to its client; nil if the
+// client does not want it. If the client may be asked a question first, the request with the answer
+// may ask for progress too.
 func Progress(ctx context.Context) func(registry.Progress) {
 	c := From(ctx)
 	if c == nil || c.progress == nil && (!c.Modern || c.can.Elicitation == nil && c.can.Sampling == nil) {

@@ -1,13 +1,13 @@
 package question
 
-// The requestState that a client of revision 2026-07-28 gets with a question and returns
-// with the answer (multi round-trip requests).
+// The requestState is what a client of revision 2026-07-28 gets with a question and returns with
+// the answer (multi round-trip requests).
 //
-// A state is encrypted and authenticated (AES-256-GCM), with a key derived from a secret
-// that all processes of a service share: each of them can read what another one has made,
-// and nobody else can read or change it. It is encrypted because it may hold what the
-// client must not see: a server's own state may have params in it that the settings hide.
-// Each state is valid for one answer, see [answeredStates].
+// A state is encrypted and authenticated (AES-256-GCM) with a key derived from a secret that all
+// processes of a service share. Each of them can read what another has made, and nobody else can
+// read or change it. It is encrypted because it may contain what the client must not see: a
+// server's own state may include params that the settings hide. Each state is valid for one answer;
+// see [answeredStates].
 
 import (
 	"context"
@@ -51,39 +51,39 @@ func (d requestDigest) Equal(other requestDigest) bool {
 
 // requestState is what a client carries from a question to its answer.
 type requestState struct {
-	// ID is that of the question, which is answered once.
+	// ID identifies the question, which can be answered once.
 	ID string `json:"id"`
-	// Owner is the account of the client, see [auth.Identity.Account].
+	// Owner is the account of the client; see [auth.Identity.Account].
 	Owner string `json:"owner"`
 	// Request is the digest of the request, which the client repeats.
 	Request requestDigest `json:"request"`
 	// Expires is set by [stateKeys.Seal].
 	Expires int64 `json:"expires"` // Unix time in seconds
-	// Stage is what a process needs to run the call from its beginning. If it is nil, only
-	// the process in which the call waits can continue it.
+	// Stage is what a process needs to run the call from its beginning. If nil, only the process
+	// where the call waits can continue it.
 	Stage *callStage `json:"stage,omitempty"`
 }
 
-// callStage is the progress of a call that has not had any effect yet. The client was
-// asked Server's question or, if that is nil, whether to allow the call.
+// callStage is the progress of a call that has had no effect yet. The client was asked the question
+// of Server or, if that is nil, whether to allow the call.
 type callStage struct {
 	Approval *callApproval `json:"approval,omitempty"`
 	Server   *serverStage  `json:"server,omitempty"`
 }
 
-// callApproval is the question whether to allow the call. A process that runs the call
-// again applies the answer only to the same question.
+// callApproval is the question whether to allow the call. A process that runs the call again
+// applies the answer only to an equal question.
 type callApproval struct {
 	Question requestDigest `json:"question"`
 	Decision string        `json:"decision,omitempty"` // empty if not answered yet
 }
 
-// serverStage is the result with which an MCP server asks for input (input_required).
+// serverStage is a result with which an MCP server asks for input (input_required).
 type serverStage struct {
 	Name  string   `json:"name"`
 	State []byte   `json:"state,omitempty"` // its requestState as it sent it, JSON
 	Keys  []string `json:"keys"`            // of its questions
-	Round int      `json:"round"`           // how often it has asked, from 1
+	Round int      `json:"round"`           // how often it has asked, starting at 1
 }
 
 // The errors with which [stateKeys.Open] rejects a state.
@@ -102,7 +102,7 @@ const (
 // stateKeys makes and reads states. Create it with [newStateKeys]. It is safe for concurrent use.
 type stateKeys struct {
 	mu  sync.Mutex
-	all []*key // the current one and, after it, those whose states have not expired
+	all []*key // the current one first, then those whose states have not expired
 }
 
 type key struct {
@@ -156,7 +156,7 @@ func newKey(secret string) *key {
 	return k
 }
 
-// derive returns bytes that reveal nothing about the secret.
+// derive returns bytes that do not reveal the secret.
 func derive(secret, purpose string, size int) []byte {
 	out, err := hkdf.Key(sha256.New, []byte(secret), nil, "toolreg serve requestState: "+purpose, size)
 	if err != nil {
@@ -165,7 +165,7 @@ func derive(secret, purpose string, size int) []byte {
 	return out
 }
 
-// Seal returns a state for a client. It sets Expires.
+// Seal returns an encrypted state for a client. It sets Expires.
 func (k *stateKeys) Seal(s *requestState) (string, error) {
 	s.Expires = time.Now().Add(AnswerTime).Unix()
 	plain, err := json.Marshal(s)
@@ -178,8 +178,7 @@ func (k *stateKeys) Seal(s *requestState) (string, error) {
 	return base64.RawURLEncoding.EncodeToString(by.aead.Seal(by.header[:], nil, plain, by.header[:])), nil
 }
 
-// Open reads a state. It returns errMalformed, errOtherKey or errExpired if the state is
-// invalid.
+// Open decrypts a state. The error is errMalformed, errOtherKey or errExpired.
 func (k *stateKeys) Open(text string) (*requestState, error) {
 	sealed, err := base64.RawURLEncoding.DecodeString(text)
 	if err != nil || len(sealed) < header || sealed[0] != version {
@@ -217,26 +216,24 @@ type Options struct {
 	// Key is the secret that protects the states. Processes with the same key can
 	// continue each other's calls. With an empty key, only this process can continue its calls.
 	Key string
-	// Store is where processes with the same key record which questions were answered. If it
-	// is nil, they use Answered.
-	Store *store.Store
-	// Answered is the folder in which processes with the same key record which questions
-	// were answered. If it is nil too, each process knows only its own answers.
-	Answered *state.Dir
-	// Warn is called at most once, if Answered cannot be used. It is required with
+	// Store is where processes with the same key record answered questions. If nil, they use
 	// Answered.
+	Store *store.Store
+	// Answered is the folder where processes with the same key record answered questions. If it is
+	// nil too, each process knows only its own answers.
+	Answered *state.Dir
+	// Warn is called at most once, if Answered cannot be used. It is required if Answered is set.
 	Warn func(error)
 }
 
-// answeredStates remembers which questions were answered until their states expire, so
-// that each is answered only once. Create it with [newAnsweredStates]. It is safe for
-// concurrent use.
+// answeredStates remembers answered questions until their states expire, so that each is answered
+// only once. Create it with [newAnsweredStates]. It is safe for concurrent use.
 type answeredStates struct {
 	Options
 	holder string // the id of this replica in the store
 
 	mu      sync.Mutex
-	byOwner map[string]map[string]time.Time // when the state expires, by ID
+	byOwner map[string]map[string]time.Time // when each state expires, by ID
 	swept   time.Time
 	failed  sync.Once // warns that the state folder cannot be used
 }
@@ -246,15 +243,15 @@ func newAnsweredStates(o Options, holder string) *answeredStates {
 }
 
 var (
-	// errAnswered is the error for a state whose question was already answered.
+	// errAnswered is the error for a state whose question was answered before.
 	errAnswered = errors.New("it was already answered")
-	// errVoid is that for a question that the store does not have (any more).
+	// errVoid is the error for a question that is not in the store, or no longer.
 	errVoid = errors.New("it was already answered, or serve.store does not have the question: it was started again " +
 		"since, which makes earlier answers void, or this process uses another database or prefix than the one that asked")
 )
 
-// Asked records that a question can be answered, so that it can be recorded once that it was.
-// It returns an error if it cannot.
+// Asked records that a question was asked, which is needed to record its answer once. It returns an
+// error if that fails.
 func (a *answeredStates) Asked(ctx context.Context, id string) error {
 	if a.Store == nil {
 		return nil
@@ -266,15 +263,15 @@ func (a *answeredStates) Asked(ctx context.Context, id string) error {
 }
 
 const (
-	// questionKind is the kind of values in the store for questions that were not answered.
+	// questionKind is the kind of values in the store for unanswered questions.
 	questionKind = "question"
-	// waitingKind is the kind of values that say where a call waits for the answer to a question.
+	// waitingKind is the kind of values that say which process holds the call that waits for an
+	// answer.
 	waitingKind = "waiting"
 )
 
-// Claim records that a question is being answered. It returns [errAnswered] if the
-// question was already answered in this process, or another error if the owner has
-// answered too many.
+// Claim records that a question is being answered. It returns [errAnswered] if the question was
+// answered in this process before, or another error if the owner has answered too many.
 func (a *answeredStates) Claim(owner, id string) error {
 	a.sweep(time.Now())
 	a.mu.Lock()
@@ -294,15 +291,15 @@ func (a *answeredStates) Claim(owner, id string) error {
 	return nil
 }
 
-// Release takes a claim back.
+// Release undoes a claim.
 func (a *answeredStates) Release(owner, id string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	delete(a.byOwner[owner], id)
 }
 
-// Record makes a claim visible to the other processes. It returns [errAnswered] or [errVoid]
-// if one of them may have been first, and a *store.UnavailableError if that cannot be told.
+// Record makes a claim visible to other processes. It returns [errAnswered] or [errVoid] if one of
+// them may have been first, and a *store.UnavailableError if that is unknown.
 func (a *answeredStates) Record(ctx context.Context, id string) error {
 	if a.Store != nil {
 		v, err := a.Store.Take(ctx, questionKind, id)
@@ -326,7 +323,8 @@ func (a *answeredStates) Record(ctx context.Context, id string) error {
 	return nil
 }
 
-// Taken reports whether the folder says that another process has taken the answer to a question.
+// Taken reports whether, according to the folder, another process has taken the answer to a
+// question.
 func (a *answeredStates) Taken(id string) bool {
 	if a.Store != nil || a.Answered == nil {
 		return false
@@ -335,7 +333,7 @@ func (a *answeredStates) Taken(id string) bool {
 	return err == nil && !a.claimed(id) // this process claims before it records
 }
 
-// claimed reports whether this process takes the answer to a question, or has.
+// claimed reports whether this process is taking, or has taken, the answer to a question.
 func (a *answeredStates) claimed(id string) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -347,8 +345,8 @@ func (a *answeredStates) claimed(id string) bool {
 	return false
 }
 
-// Has reports whether a question was answered, in this process or in one that shares the
-// store or the state folder.
+// Has reports whether a question was answered, in this process or in one that shares the store or
+// the state folder.
 func (a *answeredStates) Has(ctx context.Context, id string) bool {
 	if a.claimed(id) {
 		return true
@@ -360,7 +358,7 @@ func (a *answeredStates) Has(ctx context.Context, id string) bool {
 	return a.Taken(id)
 }
 
-// sweep forgets states that have expired.
+// sweep removes expired states.
 func (a *answeredStates) sweep(now time.Time) {
 	a.mu.Lock()
 	due := now.Sub(a.swept) >= sweepEvery

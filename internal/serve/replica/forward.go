@@ -23,7 +23,8 @@ import (
 	"github.com/toolreg/toolreg/internal/timing"
 )
 
-// errInterrupted is what a client gets whose request another replica was handling.
+// errInterrupted is the error for a client whose request another replica was handling when the
+// connection broke.
 var errInterrupted = errors.New("the connection to the process that was handling this request (serve.store) was " +
 	"interrupted; the request may have run in part, or still run")
 
@@ -35,21 +36,21 @@ type toPeer struct {
 
 func (t toPeer) RoundTrip(r *http.Request) (*http.Response, error) { return t.member.Send(r, t.peer) }
 
-// send passes a request to another replica and its answer to the client. If the error is
+// send passes a request to another replica, and its answer to the client. If the error is
 // [cluster.ErrNotThere] or [cluster.ErrRefused], nothing was done and there is no answer.
 func (r *Replica) send(in *transport.Inbound, to cluster.Peer) (failed error) {
 	answer := transport.NewResponse(in.W, 0) // the other replica sends the comments
 	defer answer.End()
 	asked := in.R.Clone(in.R.Context())
 	asked.Header.Del("Connection")                             // it could name headers that matter here
-	for _, name := range []string{"Authorization", "Cookie"} { // the identity is what counts
+	for _, name := range []string{"Authorization", "Cookie"} { // the identity is used instead
 		asked.Header.Del(name)
 	}
 	proxy := httputil.ReverseProxy{
 		Transport: toPeer{r.Member, to}, FlushInterval: -1,
 		ErrorLog: slog.NewLogLogger(r.opts.Log.Handler(), slog.LevelDebug),
 		Rewrite: func(p *httputil.ProxyRequest) {
-			p.Out.URL = &url.URL{Path: auth.Endpoint} // the identity has the profile
+			p.Out.URL = &url.URL{Path: auth.Endpoint} // the identity contains the profile
 			tellSender(p.Out.Header, in.From)
 			p.Out.Body, p.Out.ContentLength = http.NoBody, int64(len(in.Body))
 			if len(in.Body) > 0 {
@@ -76,16 +77,16 @@ func (r *Replica) send(in *transport.Inbound, to cluster.Peer) (failed error) {
 	return failed
 }
 
-// eventEnd is what every event ends with.
+// eventEnd ends every event.
 const eventEnd = "\n\n"
 
-// eventsTo are the events of an answer. If they are interrupted between two events, an event of its own
-// says so. Within an event nothing can be added that a client would read, so that the error is passed on,
-// which breaks the connection to the client.
+// eventsTo are the events of an answer. If they are interrupted between two events, it adds an
+// event that says so. Within an event, nothing that a client would read can be added, so the error
+// is passed on, which breaks the connection to the client.
 type eventsTo struct {
 	io.ReadCloser
 	request []byte
-	end     string    // the last bytes so far, which are eventEnd between two events and before the first one
+	end     string    // the last bytes so far; eventEnd before the first event and between two events
 	last    io.Reader // what is read after the interruption
 }
 
@@ -103,7 +104,8 @@ func (e *eventsTo) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// interrupted returns the event that ends the answer to a request; empty if the message is none.
+// interrupted returns the event that ends the answer to a request; empty if the message is not a
+// request.
 func interrupted(message []byte) []byte {
 	id, method := jsonx.Get(message, "id"), jsonx.Get(message, "method")
 	if id == nil || method == nil {
@@ -115,7 +117,7 @@ func interrupted(message []byte) []byte {
 	return fmt.Appendf(nil, "event: message\ndata: {\"jsonrpc\":\"2.0\",\"id\":%s,\"error\":%s}\n\n", id, failure)
 }
 
-// answerInterrupted answers a request of whose answer nothing has arrived.
+// answerInterrupted answers a request for which no answer has arrived.
 func answerInterrupted(w http.ResponseWriter, message []byte) {
 	event := interrupted(message)
 	if event == nil {
@@ -126,9 +128,9 @@ func answerInterrupted(w http.ResponseWriter, message []byte) {
 	_, _ = w.Write(event)
 }
 
-// Forward passes a request to the replica that must handle it: to, which has its session, or the one that
-// [Replica.findCall] finds. It looks again which one that is until the request can be sent there, or handled
-// here.
+// Forward passes a request to the replica that must handle it: to, which has its session, or the
+// one that [Replica.findCall] finds. If the request cannot be sent there, it looks again, until the
+// request was sent or must be handled here.
 func (r *Replica) Forward(in *transport.Inbound, to cluster.Peer) (err error) {
 	ctx := in.R.Context()
 	if in.Modern {
@@ -147,7 +149,7 @@ func (r *Replica) Forward(in *transport.Inbound, to cluster.Peer) (err error) {
 			return err
 		}
 		switch {
-		case in.Modern && errors.Is(failed, cluster.ErrRefused): // the call ended just now
+		case in.Modern && errors.Is(failed, cluster.ErrRefused): // the call has just ended
 			to = cluster.Peer{}
 		case in.Modern:
 			to = r.findCall(in)
@@ -160,12 +162,12 @@ func (r *Replica) Forward(in *transport.Inbound, to cluster.Peer) (err error) {
 	return r.opts.Pass(in)
 }
 
-// forwarded handles a request that another replica forwards. It reports false, and does nothing, if what
-// the request is about is not here.
+// forwarded handles a request that another replica has forwarded. If what the request is about is
+// not here, it does nothing and returns false.
 func (r *Replica) forwarded(in *transport.Inbound) bool {
 	canceled := in.R.Context() // when this process ends, or the client is gone
-	// Begin comes before has looks whether this replica is to end, so that Drain waits for every request
-	// that is not refused.
+	// Begin comes before has checks whether this replica is leaving, so that Drain waits for every
+	// request that is not refused.
 	done, err := r.opts.Begin(in)
 	if err != nil {
 		return false
@@ -184,13 +186,13 @@ func (r *Replica) forwarded(in *transport.Inbound) bool {
 		transport.Refuse(in.W, err)
 	}
 	if canceled.Err() != nil {
-		panic(http.ErrAbortHandler) // the answer would look like a whole one
+		panic(http.ErrAbortHandler) // otherwise the answer would look complete
 	}
 	return true
 }
 
-// findCall returns the other replica that must handle a request without a session. The zero value is this
-// one, or any. While the store is away, it is this one.
+// findCall returns the other replica that must handle a request without a session. The zero value
+// means this one, or any. While the store is unavailable, it is this one.
 func (r *Replica) findCall(in *transport.Inbound) cluster.Peer {
 	ctx := in.R.Context()
 	switch question, process := r.needs(in); {
@@ -205,8 +207,8 @@ func (r *Replica) findCall(in *transport.Inbound) cluster.Peer {
 	return cluster.Peer{}
 }
 
-// has reports whether this replica has what a request without a session needs. If it is to end, it leaves a
-// call to the other replica that this one can run from its beginning.
+// has reports whether this replica has what a request without a session needs. A leaving replica
+// leaves a call to the other one if that can run the call from its beginning.
 func (r *Replica) has(in *transport.Inbound) bool {
 	question, process := r.needs(in)
 	if question != "" {
@@ -215,8 +217,8 @@ func (r *Replica) has(in *transport.Inbound) bool {
 	return r.processes.Has(process)
 }
 
-// needs returns what binds a request without a session to a replica: the ID of the question that it answers,
-// or the caller's process that it needs. Most requests need neither.
+// needs returns what ties a request without a session to a replica: the ID of the question that it
+// answers, or the caller's own process that it needs. Most requests need neither.
 func (r *Replica) needs(in *transport.Inbound) (question, process string) {
 	sealed, _ := jsonx.Text(jsonx.Get(jsonx.Get(in.Body, "params"), "requestState"))
 	if question = r.opts.Calls.QuestionOf(sealed, in.From.Account()); question != "" {
@@ -225,17 +227,16 @@ func (r *Replica) needs(in *transport.Inbound) (question, process string) {
 	return "", r.opts.ProcessOf(in)
 }
 
-// senderHeader has the identity of the client in a request that another replica forwards.
+// senderHeader has the identity of the client in a forwarded request.
 const senderHeader = "Toolreg-Sender"
 
-// tellSender sets the header that says who sends a request. Only another replica gets it.
+// tellSender sets the header with the sender's identity. Only replicas receive it.
 func tellSender(header http.Header, from auth.Identity) {
 	data, _ := json.Marshal(from) // cannot fail
 	header.Set(senderHeader, base64.StdEncoding.EncodeToString(data))
 }
 
-// senderOf returns who sends a request that another replica has forwarded, and removes the header that
-// says it.
+// senderOf returns the sender of a forwarded request, and removes the header that has it.
 func senderOf(r *http.Request) (from auth.Identity, ok bool) {
 	data, err := base64.StdEncoding.DecodeString(r.Header.Get(senderHeader))
 	if r.Header.Del(senderHeader); err != nil || json.Unmarshal(data, &from) != nil || from.Name == "" {

@@ -23,48 +23,50 @@ import (
 const (
 	// sessionKind is the kind of values for sessions.
 	sessionKind = "session"
-	// recordTime is how long something in the store lasts that its holder does not renew.
+	// recordTime is how long a value in the store lasts unless its holder renews it.
 	recordTime = 10 * time.Minute
-	// lookAgain is how long a replica waits before it looks again where a session is.
+	// lookAgain is the pause before a replica checks again where a session is.
 	lookAgain = 50 * time.Millisecond
 	// subscribeWithin limits how long servers may take to accept the subscriptions of a session that is
 	// taken over.
 	subscribeWithin = 5 * time.Second
-	// confirmWithin limits how long a request waits until the store tells whether its session is still here.
+	// confirmWithin limits how long a request waits for the store to tell whether its session is
+	// still here.
 	confirmWithin = 200 * time.Millisecond
 )
 
 // sessionRecord is what a replica needs to take over a session.
 type sessionRecord struct {
-	Holder    string                 `json:"holder"`  // ID of a replica; empty if it has given the session up
+	Holder    string                 `json:"holder"`  // ID of a replica; empty if the session was given up
 	Account   string                 `json:"account"` // see [auth.Identity.Account]
 	State     mcp.ServerSessionState `json:"state"`
-	Resources []string               `json:"resources"` // those that the client has subscribed to
+	Resources []string               `json:"resources"` // the client's subscriptions
 }
 
 // record is the record of a session that this replica holds.
 type record struct {
 	mu    sync.Mutex // held while the record is written
 	now   sessionRecord
-	value store.Value // what the store had after the record was last written
+	value store.Value // the store's value after the last write
 	over  bool        // the session has ended here
 }
 
-// record returns the record of a session. It returns nil if this replica does not hold it.
+// record returns the record of a session; nil if this replica does not hold it.
 func (r *Replica) record(id string) *record {
 	one, _ := r.records.Load(id)
 	held, _ := one.(*record)
 	return held
 }
 
-// forget removes and returns the record of a session. It returns nil if this replica does not hold it.
+// forget removes and returns the record of a session; nil if this replica does not hold it.
 func (r *Replica) forget(id string) *record {
 	one, _ := r.records.LoadAndDelete(id)
 	held, _ := one.(*record)
 	return held
 }
 
-// Remember returns the middleware that keeps the records of sessions. sender returns who sends a message.
+// Remember returns middleware that maintains the records of sessions. sender returns who sends a
+// message.
 func (r *Replica) Remember(sender func(context.Context, mcp.Request) auth.Identity) mcp.Middleware {
 	return func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
@@ -77,13 +79,13 @@ func (r *Replica) Remember(sender func(context.Context, mcp.Request) auth.Identi
 	}
 }
 
-// remember records what a message that was handled has changed of its session.
+// remember records how a handled message has changed its session.
 func (r *Replica) remember(ctx context.Context, session *mcp.ServerSession, req mcp.Request,
 	sender func(context.Context, mcp.Request) auth.Identity) {
 	change := func(*sessionRecord) {}
 	switch p := req.GetParams().(type) {
 	case *mcp.InitializeParams:
-		r.records.LoadOrStore(session.ID(), &record{now: sessionRecord{ // one that was taken over has a record
+		r.records.LoadOrStore(session.ID(), &record{now: sessionRecord{ // a session that was taken over has a record already
 			Holder: r.ID, Account: sender(ctx, req).Account(),
 			State: mcp.ServerSessionState{InitializeParams: session.InitializeParams()},
 		}})
@@ -103,8 +105,8 @@ func (r *Replica) remember(ctx context.Context, session *mcp.ServerSession, req 
 	r.change(ctx, session.ID(), change)
 }
 
-// change changes the record of a session that this replica holds. If the store is away, it is
-// written later. If another replica has taken the session over, it ends here.
+// change changes the record of a session that this replica holds. If the store is unavailable, it
+// is written later. If another replica has taken the session over, the session ends here.
 func (r *Replica) change(ctx context.Context, id string, change func(*sessionRecord)) {
 	one := r.record(id)
 	if one == nil {
@@ -123,7 +125,8 @@ func (r *Replica) change(ctx context.Context, id string, change func(*sessionRec
 	}
 }
 
-// end ends a session that another replica has taken over. It may be taken over again when it is closed.
+// end ends a session that another replica has taken over. After it is closed, it may be taken over
+// again.
 func (r *Replica) end(id string) {
 	closed := make(chan struct{})
 	before, adopting := r.moving.Swap(id, closed)
@@ -140,7 +143,8 @@ func (r *Replica) end(id string) {
 	})
 }
 
-// writeRecord writes a record. It reports false if another replica holds the session. one.mu is held.
+// writeRecord writes a record. It returns false if another replica holds the session. one.mu is
+// held.
 func (r *Replica) writeRecord(ctx context.Context, id string, one *record) (held bool, err error) {
 	data, err := json.Marshal(one.now)
 	if err != nil {
@@ -155,7 +159,7 @@ func (r *Replica) writeRecord(ctx context.Context, id string, one *record) (held
 		if other, ok := readRecord(value); ok && other.Holder != r.ID {
 			return false, nil
 		}
-		one.value = value // the store came back empty, or has answered too late
+		one.value = value // the store came back empty, or answered too late
 	}
 	return true, nil
 }
@@ -171,15 +175,15 @@ func (r *Replica) ended(ctx context.Context, id string, one *record) {
 	one.mu.Lock()
 	defer one.mu.Unlock()
 	if one.over = true; one.value.Exists() {
-		_ = r.store.Delete(ctx, sessionKind, id) // otherwise it ends later
+		_ = r.store.Delete(ctx, sessionKind, id) // otherwise it expires
 	}
 }
 
-// GiveUpSessions lets other replicas take over the sessions that are idle; if all is set, every session.
+// GiveUpSessions lets other replicas take over idle sessions; if all is set, every session.
 func (r *Replica) GiveUpSessions(ctx context.Context, all bool) {
 	ctx = context.WithoutCancel(ctx)
 	r.opts.Sessions.EndIdle(all, func(session transport.Session) {
-		one := r.forget(session.ID()) // its end does not remove it from the store then
+		one := r.forget(session.ID()) // so that its end does not remove it from the store
 		r.opts.Closing.Go(func() {
 			_ = session.Close()
 			if one == nil {
@@ -188,14 +192,15 @@ func (r *Replica) GiveUpSessions(ctx context.Context, all bool) {
 			one.mu.Lock()
 			defer one.mu.Unlock()
 			one.over, one.now.Holder = true, ""          // so that another replica can take it over
-			_, _ = r.writeRecord(ctx, session.ID(), one) // otherwise this replica must have ended first
+			_, _ = r.writeRecord(ctx, session.ID(), one) // otherwise it expires after this replica has ended
 		})
 	})
 }
 
-// FindSession returns the other replica that holds the session of a request. The zero value is this one, which
-// takes the session over if its holder has ended or given it up. The error says that there is no such session,
-// that the store cannot be used, or why this replica takes no session, see [transport.Refuse].
+// FindSession returns the other replica that holds the session of a request. The zero value means
+// this one, which takes the session over if its holder has ended or given it up. The error says
+// that there is no such session, that the store cannot be used, or why this replica takes no
+// session; see [transport.Refuse].
 func (r *Replica) FindSession(in *transport.Inbound) (holder cluster.Peer, err error) {
 	ctx := in.R.Context()
 	for {
@@ -210,7 +215,7 @@ func (r *Replica) FindSession(in *transport.Inbound) (holder cluster.Peer, err e
 			return cluster.Peer{}, err
 		}
 		now, ok := readRecord(v)
-		if !ok && r.Settling(ctx) { // the record may be written again
+		if !ok && r.Settling(ctx) { // the record may be rewritten
 			if err := timing.Pause(ctx, lookAgain); err != nil {
 				return cluster.Peer{}, err
 			}
@@ -231,22 +236,22 @@ func (r *Replica) FindSession(in *transport.Inbound) (holder cluster.Peer, err e
 	}
 }
 
-// confirm ends the session of a request here if another replica has taken it over. Otherwise an answer to what
-// that one asks could arrive here and be lost. It waits only briefly, because sessions go on while the store
-// is away.
+// confirm ends the session of a request here if another replica has taken it over. Otherwise an
+// answer to a question from there could arrive here and be lost. It waits only briefly, because
+// sessions must work while the store is unavailable.
 func (r *Replica) confirm(in *transport.Inbound) {
 	ctx, cancel := context.WithTimeout(in.R.Context(), confirmWithin)
 	defer cancel()
 	r.change(ctx, in.Session, func(*sessionRecord) {})
 }
 
-// isHere reports whether the session of a request is in this process, and belongs to the sender.
+// isHere reports whether the session of a request is in this process and belongs to the sender.
 func (r *Replica) isHere(in *transport.Inbound) bool {
 	return r.opts.Sessions.Belongs(in.Session, in.From.Account())
 }
 
-// takeOver makes this replica the holder of a session, unless another request or replica is faster. v has the
-// record of the session.
+// takeOver makes this replica the holder of a session, unless another request or replica is faster.
+// v is the session's record.
 func (r *Replica) takeOver(in *transport.Inbound, v store.Value, now sessionRecord) error {
 	ctx, id := in.R.Context(), in.Session
 	over := make(chan struct{})
@@ -280,7 +285,7 @@ func (r *Replica) takeOver(in *transport.Inbound, v store.Value, now sessionReco
 	return r.adopt(in, value, now)
 }
 
-// adopt begins the session of a request as its record describes it. value is the record in the store.
+// adopt begins the session of a request from its record. value is the record in the store.
 func (r *Replica) adopt(in *transport.Inbound, value store.Value, now sessionRecord) error {
 	ctx, id := auth.With(context.WithoutCancel(in.R.Context()), in.From), in.Session
 	r.records.Store(id, &record{now: now, value: value})

@@ -22,8 +22,8 @@ import (
 )
 
 // A request about a task is answered by the replica that has the task, wherever the client's
-// session is. That one answers the other with a sequence of events: what the task asks the client,
-// and in the end the result. What the client answers is sent in a request of its own.
+// session is. That replica answers the other with events: what the task asks the client, and
+// finally the result. The client's answers are sent in a request of their own.
 
 const (
 	tasksPath   = "/tasks"
@@ -37,16 +37,16 @@ type taskRequest struct {
 	Answers  map[string]json.RawMessage `json:"inputResponses,omitempty"`
 }
 
-// taskEvent is an event of the answer to a [taskRequest]. One with neither result nor error says
-// what the client is asked now; without a question, nothing any more.
+// taskEvent is an event in the answer to a [taskRequest]. An event with neither result nor error
+// has the question that is open now; if it has no question, none is.
 type taskEvent struct {
 	Questions mcp.InputRequestMap `json:"inputRequests,omitempty"`
 	Result    json.RawMessage     `json:"result,omitempty"`
 	Error     *jsonrpc.Error      `json:"error,omitempty"`
 }
 
-// AskAboutTask has a request about a task answered by the other replica that has the task. It returns nil if
-// none has it, see [task.Options].
+// AskAboutTask asks the other replica that has a task for the answer to a request about it. It
+// returns nil if none has it; see [task.Options].
 func (r *Replica) AskAboutTask(ctx context.Context, c *question.Client, method string,
 	p *task.Params) (mcp.Result, error) {
 	id := task.Holder(p.ID)
@@ -72,7 +72,7 @@ func (r *Replica) AskAboutTask(ctx context.Context, c *question.Client, method s
 }
 
 // askPeer sends a request about a task to the replica that has it, and asks the client what that
-// one wants to know.
+// replica wants to know.
 func (r *Replica) askPeer(ctx context.Context, c *question.Client, to cluster.Peer,
 	about taskRequest) (mcp.Result, error) {
 	answer, err := r.post(ctx, to, tasksPath, c.From, about)
@@ -82,7 +82,7 @@ func (r *Replica) askPeer(ctx context.Context, c *question.Client, to cluster.Pe
 	defer answer.Body.Close()
 	var asking sync.WaitGroup
 	defer asking.Wait()
-	settle := func() {} // withdraws what the client is asked
+	settle := func() {} // withdraws the client's question
 	defer func() { settle() }()
 	for events := json.NewDecoder(answer.Body); ; {
 		var event taskEvent
@@ -108,14 +108,14 @@ func (r *Replica) askPeer(ctx context.Context, c *question.Client, to cluster.Pe
 					return
 				}
 				if got, err := r.post(until, to, answersPath+id, c.From, given); err == nil {
-					_ = got.Body.Close() // after an error, the task waits on
+					_ = got.Body.Close() // after an error, the task keeps waiting
 				}
 			})
 		}
 	}
 }
 
-// post sends a request of a client's to another replica.
+// post sends a client's request to another replica.
 func (r *Replica) post(ctx context.Context, to cluster.Peer, path string, from auth.Identity,
 	body any) (*http.Response, error) {
 	data, err := json.Marshal(body)
@@ -135,8 +135,8 @@ func (r *Replica) post(ctx context.Context, to cluster.Peer, path string, from a
 	return answer, err
 }
 
-// aboutTask answers a request about a task that arrived at another replica. It reports false, and does
-// nothing, if the sender has no such task here.
+// aboutTask answers a request about a task that arrived at another replica. If the sender has no
+// such task here, it does nothing and returns false.
 func (r *Replica) aboutTask(in *transport.Inbound) bool {
 	var is taskRequest
 	if err := json.Unmarshal(in.Body, &is); err != nil {
@@ -167,7 +167,7 @@ func (r *Replica) aboutTask(in *transport.Inbound) bool {
 	return true
 }
 
-// taskEvents are the answer to a request about a task that arrived at another replica.
+// taskEvents writes the answer to a request about a task that arrived at another replica.
 type taskEvents struct {
 	asked *sync.Map // as in [Replica]
 
@@ -176,7 +176,7 @@ type taskEvents struct {
 	flush func() error
 }
 
-// write sends an event. An error ends the request, too.
+// write sends an event. An error also ends the request.
 func (t *taskEvents) write(e taskEvent) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -184,7 +184,7 @@ func (t *taskEvents) write(e taskEvent) {
 	_ = t.flush()
 }
 
-// ask asks the client of the request a question at its replica.
+// ask asks the client of the request a question, through its replica.
 func (t *taskEvents) ask(ctx context.Context, q mcp.InputRequest) (mcp.InputResponse, error) {
 	id, answer := rand.Text(), make(chan mcp.InputResponse, 1)
 	t.asked.Store(id, answer)
@@ -202,13 +202,13 @@ func (t *taskEvents) ask(ctx context.Context, q mcp.InputRequest) (mcp.InputResp
 	}
 }
 
-// passAnswer passes the answer of another replica's client on to the request that waits for it. It reports
-// false if none does.
+// passAnswer passes the answer of another replica's client to the request that waits for it. It
+// returns false if none does.
 func (r *Replica) passAnswer(id string, body json.RawMessage) bool {
 	waits, ok := r.asked.LoadAndDelete(id)
 	if ok {
 		var answers mcp.InputResponseMap
-		_ = json.Unmarshal(body, &answers)            // without an answer, the client has given none
+		_ = json.Unmarshal(body, &answers)            // invalid JSON counts as no answer
 		waits.(chan mcp.InputResponse) <- answers[id] // it has room for one
 	}
 	return ok

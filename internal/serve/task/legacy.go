@@ -19,17 +19,17 @@ import (
 	"github.com/toolreg/toolreg/internal/timing"
 )
 
-// Related is the member of _meta that names the task to which something belongs.
+// Related is the member of _meta that names the task that something belongs to.
 const Related = "io.modelcontextprotocol/related-task"
 
-// initialized is the answer to initialize, with what the SDK does not declare.
+// initialized is the answer to initialize, with capabilities that the SDK does not declare.
 type initialized struct {
 	*mcp.InitializeResult
 	tasks map[string]any // the declared capability, if the client can have tasks
 }
 
-// Declare declares tasks to a client that may know them. Without tokens its tasks cannot
-// be listed, because they are not told from those of others.
+// Declare declares tasks to a client that may know them. Without tokens, tasks cannot be listed,
+// because those of different clients cannot be told apart.
 func Declare(result *mcp.InitializeResult, who auth.Identity) initialized {
 	if result.ProtocolVersion != wire.LastLegacy {
 		return initialized{result, nil}
@@ -57,7 +57,7 @@ func (i initialized) MarshalJSON() ([]byte, error) {
 	return json.Marshal(all)
 }
 
-// legacyTask is the state of a task as clients of 2025-11-25 get it.
+// legacyTask is the state of a task in the form of revision 2025-11-25.
 type legacyTask struct {
 	mcp.ResultBase
 	ID      string    `json:"taskId"`
@@ -68,7 +68,8 @@ type legacyTask struct {
 	Poll    int64     `json:"pollInterval"` // in ms
 }
 
-// legacyState returns the state. A call whose result is an error has failed.
+// legacyState returns the state of the task. If the result of the call is an error, the task has
+// failed.
 func (r *Run) legacyState() *legacyTask {
 	s := r.state()
 	if s.isError {
@@ -96,7 +97,7 @@ func (t *Tasks) listLegacy(c *question.Client) *legacyTasks {
 	return out
 }
 
-// cancelLegacy cancels a task and waits for its end.
+// cancelLegacy cancels a task and waits until it has ended.
 func cancelLegacy(ctx context.Context, run *Run, _ *Params) (mcp.Result, error) {
 	run.cancel()
 	select {
@@ -112,9 +113,9 @@ func cancelLegacy(ctx context.Context, run *Run, _ *Params) (mcp.Result, error) 
 	return state, nil
 }
 
-// awaitLegacy waits for the end of a task and returns the result of the call. Meanwhile it asks
-// the client what the task asks (revision 2025-11-25, tasks, "Input Required Status"), if no later
-// request does: the client may not have the connection of this one any more.
+// awaitLegacy waits for the end of a task and returns the result of the call. Meanwhile it asks the
+// client the task's questions (revision 2025-11-25, tasks, "Input Required Status"), unless a later
+// request does: the client may have lost the connection of this one.
 func awaitLegacy(ctx context.Context, run *Run, _ *Params) (mcp.Result, error) {
 	c := question.From(ctx)
 	run.askBy(nil, c)
@@ -136,9 +137,9 @@ func awaitLegacy(ctx context.Context, run *Run, _ *Params) (mcp.Result, error) {
 	}
 }
 
-// askBy makes next the request that asks what the task asks, in place of before. A nil next means
-// the next request that looks at the task. A nil before means whichever request asks now; any
-// other must be the one that does, or askBy does nothing.
+// askBy makes next the request that carries the task's questions, in place of before. A nil next
+// means the next request about the task. A nil before means whichever request carries them now; any
+// other before must be that request, or askBy does nothing.
 func (r *Run) askBy(before, next *question.Client) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -148,8 +149,8 @@ func (r *Run) askBy(before, next *question.Client) {
 	}
 }
 
-// take returns the questions of the task, unless another request asks them, and the channel that is
-// closed when that changes.
+// take returns the questions of the task, unless another request carries them, and the channel that
+// is closed when that changes.
 func (r *Run) take(c *question.Client) (mcp.InputRequestMap, <-chan struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -162,8 +163,8 @@ func (r *Run) take(c *question.Client) (mcp.InputRequestMap, <-chan struct{}) {
 	return maps.Clone(r.pending), r.changed
 }
 
-// askLegacy asks a client questions until ctx is done. One that it answers by an error is without
-// an answer.
+// askLegacy asks a client questions until ctx is done. A question that the client answers with an
+// error stays unanswered.
 func (r *Run) askLegacy(ctx context.Context, c *question.Client, questions mcp.InputRequestMap) {
 	for _, key := range slices.Sorted(maps.Keys(questions)) {
 		q := questions[key]
@@ -186,7 +187,7 @@ func (r *Run) askLegacy(ctx context.Context, c *question.Client, questions mcp.I
 	}
 }
 
-// related returns the metadata of what belongs to the task.
+// related adds the name of the task to metadata.
 func (r *Run) related(meta mcp.Meta) mcp.Meta {
 	out := mcp.Meta{}
 	maps.Copy(out, meta)
@@ -194,7 +195,7 @@ func (r *Run) related(meta mcp.Meta) mcp.Meta {
 	return out
 }
 
-// legacyResult returns the result of the call when it is over. It names the task.
+// legacyResult returns the result of the call once it is over. It names the task.
 func (r *Run) legacyResult() (mcp.Result, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -210,7 +211,7 @@ func (r *Run) legacyResult() (mcp.Result, error) {
 	return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "the task was canceled"}
 }
 
-// Raw is a result as JSON, of which only the metadata can be changed.
+// Raw is a result as JSON. Only its metadata can be changed.
 type Raw struct {
 	mcp.ResultBase
 	members map[string]json.RawMessage

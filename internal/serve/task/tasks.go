@@ -1,7 +1,7 @@
 // Package task runs calls that outlast the requests of their clients: tasks of the extension of
-// revision 2026-07-28, and those of revision 2025-11-25 (legacy.go). A task asks its client through
-// package question. The package knows of no other processes; [Options.Elsewhere] asks them about a task
-// that is not here.
+// revision 2026-07-28, and tasks of revision 2025-11-25 (legacy.go). A task asks its client through
+// package question. Other processes are reached only through [Options.Elsewhere], which asks them
+// about a task that is not here.
 package task
 
 import (
@@ -28,19 +28,18 @@ import (
 )
 
 const (
-	// taskTime is how long a task can be asked for, from its creation or, if it runs longer, until
-	// some time after its end.
+	// taskTime is how long a task is known, from its creation. One that runs longer is known for a sixth of
+	// that after its end.
 	taskTime = time.Hour
 	// taskPoll is how often clients are told to ask.
 	taskPoll = time.Second
-	// maxTasks is how many tasks of a token are known. A new one takes the place of the oldest that
-	// has ended.
+	// maxTasks limits the known tasks of a token. A new one replaces the oldest that has ended.
 	maxTasks = 100
 )
 
-// Tasks are the calls that go on after the requests of clients were answered (extension
-// io.modelcontextprotocol/tasks of revision 2026-07-28, and tasks of revision 2025-11-25), in this
-// process. Create them with [New]. They are safe for concurrent use.
+// Tasks are calls in this process that continue after the requests of their clients were answered
+// (extension io.modelcontextprotocol/tasks of revision 2026-07-28, and tasks of revision
+// 2025-11-25). Create them with [New]. They are safe for concurrent use.
 type Tasks struct {
 	opts Options
 
@@ -48,22 +47,22 @@ type Tasks struct {
 	byID map[string]*Run
 }
 
-// Options configure [Tasks]. The zero value is for one process alone.
+// Options configure [Tasks]. The zero value is for a single process.
 type Options struct {
-	// Holder is the id of this process, with which the ids of its tasks end, see [Holder].
+	// Holder is the id of this process, at the end of the ids of its tasks; see [Holder].
 	Holder string
-	// Store is where tasks that have ended are kept for other processes. It is nil if no other
-	// process serves the same clients.
+	// Store keeps ended tasks for other processes. It is nil if no other process serves the same
+	// clients.
 	Store *store.Store
-	// Elsewhere has another process answer a request about a task that is not in this one. It
-	// returns nil if no process has the task. A nil Elsewhere means that this is the only process.
+	// Elsewhere asks other processes to answer a request about a task that is not in this one. It
+	// returns nil if none has the task. A nil Elsewhere means that there are no other processes.
 	Elsewhere func(ctx context.Context, c *question.Client, method string, p *Params) (mcp.Result, error)
 }
 
-// New returns no tasks.
+// New returns an empty set of tasks.
 func New(o Options) *Tasks { return &Tasks{opts: o, byID: map[string]*Run{}} }
 
-// Holder returns the Holder with which the id of a task ends. It returns "" if the id has none.
+// Holder returns the holder in the id of a task; "" if the id has none.
 func Holder(id string) string {
 	_, holder, _ := strings.Cut(id, taskSeparator)
 	return holder
@@ -72,36 +71,36 @@ func Holder(id string) string {
 // taskSeparator is between the parts of the id of a task.
 const taskSeparator = "-"
 
-// Run is a call that its server, or that of one of its steps, continues as a task, or that
-// its client wants as one.
+// Run is a call that continues as a task, because its server or that of one of its steps continues
+// it, or because its client wants so.
 type Run struct {
 	is     kept
 	id     string
-	from   auth.Identity // the last who asked for it; tasks.mu guards it
+	from   auth.Identity // the latest sender of a request about it; tasks.mu guards it
 	call   *question.Call
-	result func(any, error) (mcp.Result, error) // for the outcome of the call
+	result func(any, error) (mcp.Result, error) // converts the outcome of the call
 	over   chan struct{}                        // closed at its end
 
 	mu       sync.Mutex // guards the following fields and, but for Account and Created, those of is
 	updated  time.Time
 	question *question.Question
-	pending  mcp.InputRequestMap // questions without an answer
+	pending  mcp.InputRequestMap // unanswered questions
 	answers  mcp.InputResponseMap
-	// keys has the key of each question so far, with the key that the server or serve gave
-	// it: no key may occur twice in a task.
+	// keys maps the keys of all questions so far to the keys that the server or serve gave them: no
+	// key may occur twice in a task.
 	keys map[string]string
-	// asker is the request of a client of 2025-11-25 that carries the question. If it is
-	// nil, the next request about the task does.
+	// asker is the request of a client of 2025-11-25 that carries the questions. If nil, the next
+	// request about the task will.
 	asker   *question.Client
-	changed chan struct{} // closed, and replaced, when the question or the asker is another one
+	changed chan struct{} // closed and replaced when the questions or the asker change
 	expiry  *time.Timer
 }
 
-// kept is what the store keeps of a task that has ended.
+// kept is what the store has of a task that has ended.
 type kept struct {
 	Account string          `json:"account"` // see [auth.Identity.Account]
 	Created time.Time       `json:"created"`
-	Ended   time.Time       `json:"ended"` // zero as long as it runs
+	Ended   time.Time       `json:"ended"` // zero while it runs
 	Status  string          `json:"status"`
 	Value   json.RawMessage `json:"value,omitempty"`   // the result, if there is one
 	IsError bool            `json:"isError,omitempty"` // of the result
@@ -158,8 +157,7 @@ func (t *Tasks) Add(ctx context.Context, from auth.Identity, call *question.Call
 	return run, nil
 }
 
-// keep stores a task that has ended, until it cannot be asked for any more. If that fails, it is
-// known only here.
+// keep stores a task that has ended until it expires. If that fails, only this process knows it.
 func (t *Tasks) keep(ctx context.Context, run *Run) {
 	if t.opts.Store == nil {
 		return
@@ -173,8 +171,8 @@ func (t *Tasks) keep(ctx context.Context, run *Run) {
 	}
 }
 
-// ended returns a task of another process that has ended. It returns nil if the sender of the request has no
-// such task.
+// ended returns an ended task of another process; nil if the sender of the request has no such
+// task.
 func (t *Tasks) ended(ctx context.Context, id string, from auth.Identity) (*Run, error) {
 	if t.opts.Store == nil {
 		return nil, nil
@@ -189,8 +187,8 @@ func (t *Tasks) ended(ctx context.Context, id string, from auth.Identity) (*Run,
 	return run, nil
 }
 
-// find returns the task with an id that belongs to the sender of a request. It returns nil if there is none.
-// The task goes on with the token of the request.
+// find returns the task with an id, if it belongs to the sender of a request; otherwise nil. The
+// task then continues with the token of the request.
 func (t *Tasks) find(id string, from auth.Identity) *Run {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -202,7 +200,7 @@ func (t *Tasks) find(id string, from auth.Identity) *Run {
 	return run
 }
 
-// EndOf cancels and forgets tasks, such as those whose tokens are not valid any more. wait waits until
+// EndOf cancels and forgets tasks, such as those whose tokens are no longer valid. wait waits until
 // they have ended.
 func (t *Tasks) EndOf(over func(auth.Identity) bool, cause error) (wait func()) {
 	t.mu.Lock()
@@ -244,14 +242,14 @@ func (r *Run) runs() bool {
 	}
 }
 
-// isOver reports whether the task has ended and its time is over.
+// isOver reports whether the task has ended and expired.
 func (r *Run) isOver(now time.Time) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return !r.is.Ended.IsZero() && now.After(r.is.Created.Add(r.lifetime()))
 }
 
-// lifetime returns how long after its creation the task can be asked for. r.mu is held.
+// lifetime returns how long after its creation the task is known. r.mu is held.
 func (r *Run) lifetime() time.Duration {
 	until := r.is.Ended
 	if until.IsZero() {
@@ -267,7 +265,7 @@ func (r *Run) cancel() {
 	}
 }
 
-// follow keeps the state of the task until the call ends.
+// follow updates the state of the task until the call ends.
 func (r *Run) follow() {
 	for {
 		q, o := r.call.Next()
@@ -279,7 +277,7 @@ func (r *Run) follow() {
 	}
 }
 
-// ask keeps a question until the client answers it.
+// ask adds a question and waits until the client has answered it.
 func (r *Run) ask(q *question.Question) {
 	take := func() bool { // at the console
 		r.mu.Lock()
@@ -309,7 +307,7 @@ func (r *Run) ask(q *question.Question) {
 	}
 }
 
-// working is called when no question waits any more. r.mu is held.
+// working is called when no question is open any more. r.mu is held.
 func (r *Run) working() {
 	if r.expiry != nil {
 		r.expiry.Stop()
@@ -319,14 +317,14 @@ func (r *Run) working() {
 	r.change()
 }
 
-// change tells those who wait that the question or the asker is another one. r.mu is held.
+// change signals that the questions or the asker have changed. r.mu is held.
 func (r *Run) change() {
 	close(r.changed)
 	r.changed = make(chan struct{})
 }
 
-// update passes answers on when there is one to each question of the server. Answers to what
-// was not asked are ignored.
+// update records answers, and passes them on once each question of the server has one. Answers to
+// other questions are ignored.
 func (r *Run) update(answers map[string]json.RawMessage) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -349,7 +347,8 @@ func (r *Run) update(answers map[string]json.RawMessage) error {
 	return nil
 }
 
-// answer records the answer to a question. A nil answer means that there will be none. r.mu is held.
+// answer records the answer to a question. A nil answer means that there will be none. r.mu is
+// held.
 func (r *Run) answer(key string, answer mcp.InputResponse) {
 	if answer != nil {
 		r.answers[r.keys[key]] = answer
@@ -418,14 +417,14 @@ func (r *Run) state() *taskState {
 	}
 }
 
-// Created is the answer to a call that goes on as a task.
+// Created is the answer to a call that continues as a task.
 type Created struct {
 	mcp.ResultBase
 	task   *Run
 	legacy bool // the client is one of 2025-11-25
 }
 
-// Created returns the answer to the call of a client that goes on as the task.
+// Created returns the answer to a call of a client that continues as the task.
 func (r *Run) Created(c *question.Client) *Created {
 	return &Created{task: r, legacy: c.KnowsLegacyTasks()}
 }
@@ -445,12 +444,12 @@ type Params struct {
 	mcp.ParamsBase
 	ID      string                     `json:"taskId"`
 	Answers map[string]json.RawMessage `json:"inputResponses,omitempty"`
-	wrong   string                     // what is malformed in them; empty if nothing is
+	wrong   string                     // what is malformed in them; "" if nothing is
 }
 
-// UnmarshalJSON implements json.Unmarshaler. It leaves it to [Tasks.AddTo] to refuse what
-// is malformed, because the SDK's error would name types of this package. Names of members are exact
-// here, too, because [Same] has compared the id with a header.
+// UnmarshalJSON implements json.Unmarshaler. It leaves refusing malformed params to [Tasks.AddTo],
+// because the SDK's error would name types of this package. Member names are case-sensitive here as
+// well, because [Same] has compared the id with a header.
 func (p *Params) UnmarshalJSON(data []byte) error {
 	meta, id, answers := jsonx.Get(data, "_meta"), jsonx.Get(data, "taskId"), jsonx.Get(data, "inputResponses")
 	*p = Params{}
@@ -467,7 +466,7 @@ func (p *Params) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// acknowledged is the answer to requests that have no result.
+// acknowledged is the empty answer to a request.
 type acknowledged struct {
 	mcp.ResultBase
 	Type string `json:"resultType"`
@@ -499,8 +498,8 @@ func (t *Tasks) AddTo(server *mcp.Server) {
 // listMethod is the request of clients of 2025-11-25 that lists their tasks.
 const listMethod = "tasks/list"
 
-// answerOf returns what answers a request about a task, of a client of 2026-07-28, which is modern, or of one of
-// 2025-11-25. It returns nil if the revision has no such request.
+// answerOf returns the function that answers a request about a task, for clients of 2026-07-28 if
+// modern is set, else of 2025-11-25. It returns nil if the revision has no such request.
 func answerOf(method string, modern bool) func(context.Context, *Run, *Params) (mcp.Result, error) {
 	switch {
 	case method == "tasks/get" && modern:
@@ -547,8 +546,8 @@ func (t *Tasks) about(ctx context.Context, c *question.Client,
 	return result, nil
 }
 
-// Here returns what answers a request about a task that is in this process. It returns nil if the client has
-// no such task here, or no such request.
+// Here returns the function that answers a request about a task in this process. It returns nil if
+// the client has no such task here, or there is no such request.
 func (t *Tasks) Here(c *question.Client, method string, p *Params) func(context.Context) (mcp.Result, error) {
 	answer, run := answerOf(method, c.Modern), t.find(p.ID, c.From)
 	if answer == nil || run == nil {
@@ -557,7 +556,7 @@ func (t *Tasks) Here(c *question.Client, method string, p *Params) func(context.
 	return func(ctx context.Context) (mcp.Result, error) { return answer(ctx, run, p) }
 }
 
-// ProtocolError returns an error as the protocol has it.
+// ProtocolError converts an error to one of the protocol.
 func ProtocolError(err error) *jsonrpc.Error {
 	if is, ok := errors.AsType[*jsonrpc.Error](err); ok {
 		return is
@@ -575,7 +574,8 @@ func NeedsExtension() error {
 	}
 }
 
-// Same reports whether a message about a task and the header of its request name the same.
+// Same reports whether a message about a task and the header of its HTTP request name the same
+// task.
 func Same(header string, body json.RawMessage) bool {
 	method, _ := jsonx.Text(jsonx.Get(body, "method"))
 	id, _ := jsonx.Text(jsonx.Get(jsonx.Get(body, "params"), "taskId"))

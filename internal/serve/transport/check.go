@@ -26,22 +26,22 @@ import (
 	"github.com/toolreg/toolreg/internal/webaddr"
 )
 
-// Refusal is why a request goes no further, and the answer to it.
+// Refusal is why a request goes no further, and how to answer it.
 type Refusal struct {
 	Status     int
 	Reason     string
 	RetryAfter int             // in seconds. Zero means that the client is not told to try again
-	Code       int64           // of the JSON-RPC error that is the answer. Zero means that it is the Reason
+	Code       int64           // of the JSON-RPC error in the answer. Zero means that the answer is the Reason
 	ID         json.RawMessage // of the message that has a JSON-RPC error
 }
 
 func (r *Refusal) Error() string { return r.Reason }
 
-// ErrNoSession refuses a request of a session that has ended, or is not that of its sender.
+// ErrNoSession refuses a request for a session that has ended, or does not belong to the sender.
 var ErrNoSession error = &Refusal{Status: http.StatusNotFound, Reason: "session not found"}
 
-// Refuse answers a request that goes no further. An error other than a [Refusal] means that the request cannot
-// be handled now, but may be in a moment.
+// Refuse answers a request that goes no further. An error that is not a [Refusal] means that the
+// request cannot be handled now but may be soon.
 func Refuse(w http.ResponseWriter, err error) {
 	no, ok := errors.AsType[*Refusal](err)
 	if !ok {
@@ -63,9 +63,9 @@ func Refuse(w http.ResponseWriter, err error) {
 // badRequest refuses a request that is malformed.
 func badRequest(err error) error { return &Refusal{Status: http.StatusBadRequest, Reason: err.Error()} }
 
-// CheckBody returns an error if there is not exactly one JSON value, of which the SDK would
-// read the first, or if a message, or one of a batch, fails [checkMessage]. Otherwise it makes each
-// message what [mendEmpty] says, in place.
+// CheckBody returns an error unless there is exactly one JSON value, since the SDK would read only
+// the first, and each message in it passes [checkMessage]. It then applies [mendEmpty] to each
+// message, in place.
 func CheckBody(body json.RawMessage) error {
 	if err := jsonx.Check(body, jsonx.Options{}); err != nil {
 		return badRequest(err)
@@ -79,8 +79,8 @@ func CheckBody(body json.RawMessage) error {
 	return nil
 }
 
-// mendEmpty makes an empty object of each empty list where the protocol has objects alone. Clients in PHP
-// cannot tell the two apart.
+// mendEmpty replaces empty lists by empty objects where the protocol allows only objects. Clients
+// in PHP cannot tell the two apart.
 func mendEmpty(message json.RawMessage) {
 	params := jsonx.Get(message, "params")
 	capabilities := jsonx.Get(params, "capabilities")
@@ -95,7 +95,7 @@ func mendEmpty(message json.RawMessage) {
 	}
 }
 
-// Messages returns the message of a body, or those of the batch.
+// Messages returns the message in a body, or those of a batch.
 func Messages(body json.RawMessage) []json.RawMessage {
 	if batch, ok := jsonx.Elements(body); ok {
 		return batch
@@ -103,8 +103,7 @@ func Messages(body json.RawMessage) []json.RawMessage {
 	return []json.RawMessage{body}
 }
 
-// checkMessage returns an error if a message could be understood in two ways, or has an
-// id that the SDK would change.
+// checkMessage returns an error if a message is ambiguous, or has an id that the SDK would change.
 func checkMessage(message json.RawMessage) error {
 	params := jsonx.Get(message, "params")
 	for _, object := range []json.RawMessage{message, params, jsonx.Get(params, "_meta")} {
@@ -128,7 +127,7 @@ func checkMessage(message json.RawMessage) error {
 // NameOf returns the header Mcp-Name, decoded.
 func NameOf(h http.Header) string { return wire.DecodeHeader(h.Get("Mcp-Name")) }
 
-// CheckHeaders rejects requests that a proxy in front of the server may have interpreted
+// CheckHeaders rejects requests that a proxy in front of the server may have understood
 // differently.
 func CheckHeaders(r *http.Request) error {
 	for name, values := range r.Header {
@@ -139,9 +138,9 @@ func CheckHeaders(r *http.Request) error {
 	return nil
 }
 
-// CheckOrigin rejects requests from web pages of other origins, and requests for a host
-// whose name was made to resolve to this machine (DNS rebinding) if loopback
-// says that only this machine can reach the server.
+// CheckOrigin rejects requests from web pages of other origins. If loopback says that only this
+// machine can reach the server, it also rejects requests for other host names, which may have been
+// made to resolve to this machine (DNS rebinding).
 func CheckOrigin(r *http.Request, loopback bool) error {
 	if loopback && !IsLoopback(r.Host) {
 		return errors.New("this server accepts only requests for localhost")
@@ -155,7 +154,7 @@ func CheckOrigin(r *http.Request, loopback bool) error {
 	return nil
 }
 
-// IsLoopback reports whether a host, of which a port may be part, is this machine.
+// IsLoopback reports whether a host, with or without a port, is this machine.
 func IsLoopback(host string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
@@ -170,17 +169,17 @@ const (
 	bodyTime = 60 * time.Second
 	// smallBody is the size up to which bodies are read without waiting.
 	smallBody = 256 << 10
-	// largeAtOnce is how many larger bodies of one client are read at the same time.
+	// largeAtOnce is how many larger bodies of one client are read concurrently.
 	largeAtOnce = 4
 	// largePause is how long a client whose body is too large keeps its turn.
 	largePause = time.Second
 )
 
-// Bodies limits how many large bodies a client sends at a time, which bounds the memory
-// for them. It is safe for concurrent use; the zero value is ready to use.
+// Bodies limits how many large bodies of one client are read at a time, which bounds the memory for
+// them. It is safe for concurrent use; the zero value is ready to use.
 type Bodies struct {
-	Time time.Duration // the limit for one body. Zero means a minute
-	Max  int64         // the size of one body at most. Zero means MaxBody
+	Time time.Duration // time limit for one body. Zero means a minute
+	Max  int64         // maximum size of one body. Zero means MaxBody
 
 	mu     sync.Mutex
 	places map[string]chan struct{} // by the name of the client's token
@@ -206,8 +205,8 @@ func (b *Bodies) wait(ctx context.Context, name string) (done func(), err error)
 	}
 }
 
-// read reads a body of a client. One whose body is too large, which is an [*http.MaxBytesError], is
-// slowed down.
+// read reads a body of a client. A client whose body is too large, which is an
+// [*http.MaxBytesError], is slowed down.
 func (b *Bodies) read(ctx context.Context, name string, body io.Reader) ([]byte, error) {
 	head, err := io.ReadAll(io.LimitReader(body, smallBody))
 	if err != nil || len(head) < smallBody {
@@ -226,7 +225,7 @@ func (b *Bodies) read(ctx context.Context, name string, body io.Reader) ([]byte,
 	return whole.Bytes(), err
 }
 
-// Read reads the body of a request of a client within its limits; name is that of its token.
+// Read reads a request's body within the limits of its client; name is that of the client's token.
 func (b *Bodies) Read(w http.ResponseWriter, r *http.Request, name string) ([]byte, error) {
 	largest := cmp.Or(b.Max, MaxBody)
 	tooLarge := &Refusal{Status: http.StatusRequestEntityTooLarge,

@@ -1,7 +1,8 @@
-// Package transport carries messages between clients and the SDK's server, as lines on stdin or over
-// HTTP. It limits the size of messages and how many each client may send, refuses messages that could be
-// read in two ways, and keeps the sessions of clients. [InboundOf] and [ParamsOf] return the request that a
-// message came in. The package knows who sends a request (package auth), but not what a client is offered.
+// Package transport carries messages between clients and the SDK's server, as lines on stdin or
+// over HTTP. It limits the size of messages and how many each client may send, refuses ambiguous
+// messages, and tracks the sessions of clients. [InboundOf] and [ParamsOf] return the request that
+// a message came in. The package knows who sends a request (package auth), but not what a client is
+// offered.
 package transport
 
 import (
@@ -27,15 +28,14 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// Inbound is a request of a client over HTTP to the MCP endpoint, from its check until its response
-// is over.
+// Inbound is an HTTP request to the MCP endpoint, from its check until its response has ended.
 type Inbound struct {
 	W       http.ResponseWriter
 	R       *http.Request
 	From    auth.Identity
 	Modern  bool            // it is of a revision without sessions
 	Session string          // Mcp-Session-Id; empty if the request names no session
-	Body    json.RawMessage // a message, or a batch of them, of a POST that was read
+	Body    json.RawMessage // a message or a batch of messages, of a POST whose body was read
 
 	answer *Response // of [Open.Serve]
 }
@@ -49,21 +49,23 @@ func NewInbound(w http.ResponseWriter, r *http.Request, from auth.Identity) *Inb
 	return in
 }
 
-// Member returns a member of the message that is text. It returns "" if there is none.
+// Member returns a text member of the message; "" if there is none.
 func (in *Inbound) Member(name string) string {
 	value, _ := jsonx.Text(jsonx.Get(in.Body, name))
 	return value
 }
 
-// Begin is called when the SDK has set the headers of the answer, whose first event may take a while.
+// Begin is called when the SDK has set the headers of the response, whose first event may take a
+// while.
 func (in *Inbound) Begin() { in.answer.Begin() }
 
-// underway is a request until its response has ended, and nil from then on, so that the request can
-// be freed: the SDK keeps the pointer as long as the session that began with the request.
+// underway points to a request until its response has ended, and is nil from then on. The SDK keeps
+// the pointer as long as the session that began with the request, and would otherwise keep the
+// request.
 type underway = atomic.Pointer[Inbound]
 
-// originKey is the member of TokenInfo.Extra, which the SDK passes on with each message, that says where
-// the message came from: an *underway or, on stdin, the *[jsonrpc.Request] itself.
+// originKey is the member of TokenInfo.Extra that says where a message came from: an *underway or,
+// on stdin, the *[jsonrpc.Request] itself. The SDK passes TokenInfo on with each message.
 const originKey = "toolreg"
 
 func withOrigin(origin any) *sdkauth.TokenInfo {
@@ -79,8 +81,8 @@ func originOf(req mcp.Request) any {
 
 type infoKey struct{}
 
-// Handler makes a handler of the SDK pass on the requests of [Open.Serve], as it does with what it
-// has found out about a token.
+// Handler makes a handler of the SDK pass on the requests of [Open.Serve], in the information about
+// a token.
 func Handler(of http.Handler) http.Handler {
 	known := func(ctx context.Context, _ string, _ *http.Request) (*sdkauth.TokenInfo, error) {
 		info, ok := ctx.Value(infoKey{}).(*sdkauth.TokenInfo)
@@ -91,19 +93,19 @@ func Handler(of http.Handler) http.Handler {
 	}
 	of = sdkauth.RequireBearerToken(known, &sdkauth.RequireBearerTokenOptions{AllowMissingExpiration: true})(of)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		r.Header.Set("Authorization", "Bearer checked") // it asks for one
+		r.Header.Set("Authorization", "Bearer checked") // the SDK requires one
 		of.ServeHTTP(w, r)
 	})
 }
 
-// Open has the requests of sessions that the SDK is answering. The zero value has none. It is safe for
-// concurrent use.
+// Open tracks requests of sessions that the SDK is answering. The zero value is ready to use. It is
+// safe for concurrent use.
 type Open struct {
 	byName sync.Map // *Inbound by [requestName]
 }
 
-// Serve has one of [Handler] answer a request, whose stream gets a comment after each keepAlive without an event.
-// A request that its client cancels is not answered.
+// Serve answers a request with one of [Handler]. A stream gets a comment after each keepAlive
+// without an event. A request that its client cancels is not answered.
 func (o *Open) Serve(in *Inbound, by http.Handler, keepAlive time.Duration) {
 	in.answer = NewResponse(in.W, keepAlive)
 	defer in.answer.End()
@@ -136,9 +138,9 @@ func (o *Open) Serve(in *Inbound, by http.Handler, keepAlive time.Duration) {
 	}
 }
 
-// refusals are the response to a message. Where the SDK refuses one with a status and a text, which clients take
-// for a failure of the connection, it becomes what the SDK does on stdin: a request has a JSON-RPC error, and a
-// notification that is not known is dropped.
+// refusals is the response to a message. Where the SDK refuses a message with a status and a text,
+// which clients take for a failed connection, it does what the SDK does on stdin: a request gets a
+// JSON-RPC error, and an unknown notification is dropped.
 type refusals struct {
 	*Response
 	method string
@@ -174,7 +176,7 @@ func (w *refusals) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// requestName returns what names a request among those of all sessions, "" if the id is none.
+// requestName identifies a request among those of all sessions; "" if the id is not valid.
 func requestName(session string, id json.RawMessage) string {
 	if kind := jsonx.KindOf(id); kind != jsonx.String && kind != jsonx.Number {
 		return ""
@@ -182,8 +184,7 @@ func requestName(session string, id json.RawMessage) string {
 	return session + " " + jsonx.Canonical(id)
 }
 
-// InboundOf returns the request over HTTP with which a message came. It returns nil if there is none, or
-// it has been answered.
+// InboundOf returns the HTTP request of a message; nil if there is none, or it has been answered.
 func InboundOf(req mcp.Request) *Inbound {
 	if under, ok := originOf(req).(*underway); ok {
 		return under.Load()
@@ -191,8 +192,8 @@ func InboundOf(req mcp.Request) *Inbound {
 	return nil
 }
 
-// ParamsOf returns the params of a request as they came, with what the SDK does not read. It returns nil
-// if they are not known, as for those of a batch over HTTP.
+// ParamsOf returns the params of a request as received, with what the SDK does not read; nil if
+// they are unknown, as for batches over HTTP.
 func ParamsOf(req mcp.Request) json.RawMessage {
 	if in := InboundOf(req); in != nil {
 		return jsonx.Get(in.Body, "params")
@@ -203,7 +204,7 @@ func ParamsOf(req mcp.Request) json.RawMessage {
 	return nil
 }
 
-// RequestID returns the id of a request. It returns "" if it is not known, see [ParamsOf].
+// RequestID returns the id of a request; "" if it is unknown, see [ParamsOf].
 func RequestID(req mcp.Request) string {
 	if in := InboundOf(req); in != nil {
 		id := jsonx.Get(in.Body, "id")
@@ -218,8 +219,8 @@ func RequestID(req mcp.Request) string {
 	return ""
 }
 
-// SameRevision reports whether each message and the header of its request agree on whether
-// the revision has sessions.
+// SameRevision reports whether each message and the header of its request agree on whether the
+// revision has sessions.
 func (in *Inbound) SameRevision() bool {
 	return !slices.ContainsFunc(Messages(in.Body), func(message json.RawMessage) bool {
 		inBody, ok := jsonx.Text(jsonx.Get(jsonx.Get(jsonx.Get(message, "params"), "_meta"),
@@ -228,14 +229,14 @@ func (in *Inbound) SameRevision() bool {
 	})
 }
 
-// Refusal refuses the message with a JSON-RPC error, such as if it does not agree with the headers of its
-// request.
+// Refusal refuses the message with a JSON-RPC error, for example because it contradicts the headers
+// of its request.
 func (in *Inbound) Refusal(code int64, reason string) error {
 	return &Refusal{Status: http.StatusBadRequest, Reason: reason, Code: code, ID: jsonx.Get(in.Body, "id")}
 }
 
-// MetaOf returns metadata as they came: a number may not fit into a float. It returns nil for
-// anything but an object with members.
+// MetaOf returns metadata as received, because a number may not fit into a float. It returns nil
+// unless raw is an object with members.
 func MetaOf(raw json.RawMessage) mcp.Meta {
 	var meta mcp.Meta
 	for key, value := range jsonx.Members(raw) {

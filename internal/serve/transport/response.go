@@ -13,18 +13,17 @@ import (
 const (
 	// stallTime is how long a client may leave a response unread.
 	stallTime = 30 * time.Second
-	// headTime is how long a stream may have nothing to send before its headers are sent.
+	// headTime is how long a stream waits for an event before it sends its headers.
 	headTime = 100 * time.Millisecond
 )
 
-// Response is one that closes its connection if the client does not read it. While a
-// stream has nothing to send, it sends comments, because proxies close silent connections
-// and clients notice then that a connection is lost. Create it with [NewResponse] and call
-// end when the handler has returned.
+// Response closes its connection if the client does not read it. A stream that has nothing to send
+// sends comments, because proxies close silent connections, and because clients then notice a lost
+// connection. Create it with [NewResponse], and call End when the handler has returned.
 type Response struct {
 	http.ResponseWriter
 	timing    *http.ResponseController
-	keepAlive time.Duration // between comments. Zero means that none are sent
+	keepAlive time.Duration // interval of comments. Zero means none
 	header    http.Header   // as the handler sets it, without s.mu
 
 	mu    sync.Mutex
@@ -33,11 +32,11 @@ type Response struct {
 	open  bool        // the headers that were sent are those of a stream
 	beat  *time.Timer // sends the next comment, if the response is a stream
 	ended bool
-	void  bool // what is written from now on is dropped
+	void  bool // drop everything that is written from now on
 }
 
-// NewResponse returns the response to a request. keepAlive is the time between comments. Zero means that
-// none are sent.
+// NewResponse returns the response to a request. keepAlive is the interval of comments. Zero means
+// none.
 func NewResponse(w http.ResponseWriter, keepAlive time.Duration) *Response {
 	return &Response{ResponseWriter: w, timing: http.NewResponseController(w),
 		keepAlive: keepAlive, header: w.Header().Clone()}
@@ -53,16 +52,15 @@ func (s *Response) limit() func() {
 	return func() { _ = s.timing.SetWriteDeadline(time.Time{}) }
 }
 
-// drop drops what is written from now on: the request was canceled, so it is not answered
-// (revision 2025-11-25, utilities, "Cancellation").
+// drop drops everything that is written from now on, because the request was canceled and must not
+// be answered (revision 2025-11-25, utilities, "Cancellation").
 func (s *Response) drop() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.void = true
 }
 
-// Begin is called when the headers of the response are set and its first event may take a
-// while.
+// Begin is called when the headers of the response are set and its first event may take a while.
 func (s *Response) Begin() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -70,7 +68,7 @@ func (s *Response) Begin() {
 	s.follow(headTime)
 }
 
-// follow lets a stream send something if it has no event within d. s.mu is held.
+// follow makes a stream send a comment if it has no event within d. s.mu is held.
 func (s *Response) follow(d time.Duration) {
 	stream := s.open || !s.sent && hasEvents(s.header)
 	switch {
@@ -114,7 +112,7 @@ func (s *Response) head(status int, header http.Header) {
 		status = http.StatusAccepted
 	}
 	if s.open {
-		to.Set("X-Accel-Buffering", "no") // nginx would keep events back
+		to.Set("X-Accel-Buffering", "no") // nginx would buffer events
 	}
 	s.ResponseWriter.WriteHeader(status)
 }

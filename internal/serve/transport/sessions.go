@@ -11,20 +11,19 @@ import (
 	"github.com/toolreg/toolreg/internal/serve/auth"
 )
 
-// Sessions tracks the sessions of clients over HTTP (revisions before 2026-07-28). The
-// SDK could close unused ones itself, but it would wait for running calls even if their
-// client is gone.
+// Sessions tracks the sessions of HTTP clients (revisions before 2026-07-28). The SDK can close
+// unused sessions too, but would wait for running calls even if their client is gone.
 type Sessions struct {
 	mu   sync.Mutex
 	byID map[string]*clientSession
 	held shares
-	// Close closes a session that has ended, and Over is called for each one that has. Neither may wait.
-	// Over may be nil.
+	// Close closes a session that has ended. Over, which may be nil, is called for each that has.
+	// Neither may wait.
 	Close func(Session)
 	Over  func(id string)
 }
 
-// Session is what the SDK has of a session.
+// Session is the SDK's part of a session.
 type Session interface {
 	ID() string
 	Close() error
@@ -40,7 +39,7 @@ type clientSession struct {
 	serial   int // of the last call
 }
 
-// Belongs reports whether there is such a session and it belongs to an account.
+// Belongs reports whether a session exists and belongs to an account.
 func (s *Sessions) Belongs(id, account string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -67,9 +66,9 @@ func (s *Sessions) Add(of auth.Identity, one Session) {
 // idle reports whether the session has no requests, other than streams, and no calls.
 func (c *clientSession) idle() bool { return c.requests == c.streams && len(c.calls) == 0 }
 
-// MakeRoom reports whether a token may have another session if most is the limit for all
-// tokens. If the limit is reached and a session begins, it ends the one that has been idle
-// for longest, of this token if the token has reached its own share.
+// MakeRoom reports whether a token may have another session; most is the limit for all tokens. If
+// the limit is reached and begins is set, it ends the session that has been idle for longest, one
+// of this token if the token has used up its own share.
 func (s *Sessions) MakeRoom(token string, most int, begins bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -98,15 +97,15 @@ func (s *Sessions) Has(one Session) bool {
 	return s.byID[one.ID()] != nil
 }
 
-// Counts returns how many each token has.
+// Counts returns the number of sessions of each token.
 func (s *Sessions) Counts() map[string]int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return maps.Clone(s.held.of)
 }
 
-// Request records a request of a session, which is in use until done is called, and lasts as long
-// as the token of the request. It reports whether there is such a session of the sender.
+// Request counts a request of a session as in progress until done is called. The session then lasts
+// as long as the request's token. It reports whether the sender has such a session.
 func (s *Sessions) Request(id string, from auth.Identity, stream bool) (done func(), ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -156,16 +155,17 @@ func (s *Sessions) call(ctx context.Context, id string) (_ context.Context, done
 	}
 }
 
-// leftTime is how long a call goes on whose client has left: its stream is gone, and a client of a
-// revision with sessions may only have lost its connection.
+// leftTime is how long a call continues whose client has left. The stream is gone, but a client of
+// a revision with sessions may only have lost its connection.
 const leftTime = time.Minute
 
-// ErrLeft is the cause with which a call is canceled whose answer can reach nobody any more.
+// ErrLeft is the cause with which a call is canceled because its answer can reach nobody.
 var ErrLeft = errors.New("the client has closed the connection on which it waited for the answer")
 
-// Call returns a context for a call of a session that is canceled at the end of the session, and some
-// time after the client has left that sent the request in, or at once if stopping is closed. If in is
-// nil, the call does not depend on a request. The caller calls done at the end of the call.
+// Call returns a context for a call of a session. It is canceled at the end of the session, and
+// when the client that sent the request in has left: some time later, or at once if stopping is
+// closed. If in is nil, the call does not depend on a request. The caller calls done at the end of
+// the call.
 func (s *Sessions) Call(ctx context.Context, id string, in *Inbound,
 	stopping <-chan struct{}) (_ context.Context, done func()) {
 	ctx, over := s.call(ctx, id)
@@ -187,13 +187,13 @@ func (s *Sessions) Call(ctx context.Context, id string, in *Inbound,
 
 type openKey struct{}
 
-// Left reports whether the client has left on whose request over HTTP the context is.
+// Left reports whether the client of ctx's HTTP request has left.
 func Left(ctx context.Context) bool {
 	open, ok := ctx.Value(openKey{}).(context.Context)
 	return ok && open.Err() != nil
 }
 
-// End forgets a session and cancels its calls. It returns the session to be closed, or nil if
+// End forgets a session and cancels its calls. It returns the session, to be closed, or nil if
 // there is none.
 func (s *Sessions) End(id string) Session {
 	s.mu.Lock()
@@ -206,8 +206,8 @@ func (s *Sessions) End(id string) Session {
 	return c.is
 }
 
-// EndIdle ends the sessions that are idle; if all is set, it ends every session. It calls end with each, in
-// place of Close and before it is forgotten. end must not wait.
+// EndIdle ends idle sessions or, if all is set, every session. Before each is forgotten, it calls
+// end in place of Close. end must not wait.
 func (s *Sessions) EndIdle(all bool, end func(Session)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -230,14 +230,14 @@ func (s *Sessions) endLocked(id string, c *clientSession) {
 	}
 }
 
-// EndUnused ends the sessions that were unused for too long. Zero means no limit.
+// EndUnused ends sessions that have been unused for longer than idle. Zero means no limit.
 func (s *Sessions) EndUnused(idle time.Duration) {
 	s.endIf(func(c *clientSession) bool {
 		return idle > 0 && c.requests == 0 && time.Since(c.used) >= idle
 	})
 }
 
-// EndOf ends the sessions of those whose tokens are not valid any more.
+// EndOf ends sessions whose tokens are no longer valid.
 func (s *Sessions) EndOf(invalid func(auth.Identity) bool) {
 	s.endIf(func(c *clientSession) bool { return invalid(c.of) })
 }
@@ -253,8 +253,8 @@ func (s *Sessions) endIf(over func(*clientSession) bool) {
 	}
 }
 
-// SessionIDs gives sessions over HTTP their ids. The SDK asks for one, but not for which request, so
-// requests that may begin a session take turns until it has asked, or answers.
+// SessionIDs chooses the ids of sessions over HTTP. The SDK asks for one without saying for which
+// request, so requests that may begin a session take turns until it has asked, or answers.
 type SessionIDs struct {
 	mu sync.Mutex
 	id func() string // of the next session
@@ -263,7 +263,7 @@ type SessionIDs struct {
 // Next is the GetSessionID function of the [mcp.ServerOptions].
 func (s *SessionIDs) Next() string { return s.id() }
 
-// Begin makes the session that a request to a handler of the SDK begins have an id.
+// Begin returns a handler that gives the session that a request begins this id.
 func (s *SessionIDs) Begin(by http.Handler, id string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.mu.Lock()

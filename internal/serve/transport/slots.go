@@ -11,20 +11,19 @@ import (
 )
 
 const (
-	// slotTime is how long a request may keep its slot. Most need less; one that waits
-	// for a server or a person must not hold up the others.
+	// slotTime is how long a request may keep its slot. Most need less; one that waits for a server
+	// or a person must not delay the others.
 	slotTime = time.Millisecond
-	// slotsEach is how many slots there are for each processor, so that it has work
-	// while a server answers. If more requests than there are slots wait, there is only
-	// one for each processor: then the next request does not wait for many others.
+	// slotsEach is the number of slots for each processor, so that it has work while a server
+	// answers. If more requests wait than there are slots, each processor has only one, so that the
+	// next request does not wait for many others.
 	slotsEach = 4
 )
 
-// Slots decides which request is processed next, so that a client that sends many requests
-// delays only its own. It is safe for concurrent use.
+// Slots decides which request is processed next, so that a client that sends many requests delays
+// only itself. It is safe for concurrent use.
 type Slots struct {
-	// Processors is the number of processors that handle requests. If it is 0, no request
-	// gets a slot.
+	// Processors is the number of processors for requests. If zero, no request gets a slot.
 	Processors int
 
 	mu      sync.Mutex
@@ -40,10 +39,10 @@ type ticket struct {
 	over  bool          // it has released its slot or stopped waiting
 }
 
-// Take waits for a slot. from is the path to the sender, such as a token and one of its
-// sessions: all tokens get the same share, and so do all sessions of one token. The slot
-// is released by done or after slotTime. If ctx is canceled, done does not release it,
-// because a call continues for a while after its client has canceled it.
+// Take waits for a slot. from is the path to the sender, such as a token and one of its sessions:
+// all tokens get equal shares, and so do all sessions of one token. done or slotTime releases the
+// slot. If ctx is canceled, done does not release it, because a call continues for a while after
+// its client has canceled it.
 func (s *Slots) Take(ctx context.Context, from ...string) (done func(), err error) {
 	t := &ticket{ready: make(chan struct{})}
 	s.mu.Lock()
@@ -149,14 +148,14 @@ type shares struct {
 	of  map[string]int // by the name of the token
 }
 
-// Room reports whether a token may have one more if most is the limit for all tokens. Zero
-// means no limit. A tenth of most is reserved for the other tokens.
+// Room reports whether a token may have one more; most is the limit for all tokens. Zero means no
+// limit. A tenth of most is reserved for other tokens.
 func (s *shares) Room(name string, most int) bool {
 	return most <= 0 || s.all < most && s.of[name] < most-most/10
 }
 
-// Yields reports whether one that its holder does not use may end so that a token gets one more: one of
-// the token itself, or anybody's if the limit for all is reached and the token has not used up its share.
+// Yields reports whether an unused one of holder may end so that the token name gets one more: its
+// own, or anybody's if the limit for all is reached and the token has not used up its share.
 func (s *shares) Yields(holder, name string, most int) bool {
 	return holder == name || s.all >= most && s.of[name] < most-most/10
 }
@@ -178,16 +177,16 @@ func (s *shares) Remove(name string) {
 	}
 }
 
-// clientsAtOnce is the ratio of the limit for the calls of all clients to that for those with one token.
+// clientsAtOnce is the ratio of the limit for calls of all clients to that for one token.
 const clientsAtOnce = 16
 
-// Calls counts calls. The zero value has none. It is safe for concurrent use.
+// Calls counts calls. The zero value is ready to use. It is safe for concurrent use.
 type Calls struct {
 	mu   sync.Mutex
 	held shares
 }
 
-// Add counts a call of a token unless the limit of one token, or that of all, is reached. Zero
+// Add counts a call of a token, unless the limit of the token or of all tokens is reached. Zero
 // means no limit.
 func (r *Calls) Add(token string, limit int) error {
 	r.mu.Lock()
@@ -203,23 +202,22 @@ func (r *Calls) Add(token string, limit int) error {
 	return nil
 }
 
-// Remove counts one call of a token less.
+// Remove counts one call less for a token.
 func (r *Calls) Remove(token string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.held.Remove(token)
 }
 
-// Counts returns how many each token has.
+// Counts returns the number of calls of each token.
 func (r *Calls) Counts() map[string]int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return maps.Clone(r.held.of)
 }
 
-// Connections counts the connections on which clients without sessions (revision
-// 2026-07-28) have made a request. It is safe for concurrent use; the zero value counts
-// none.
+// Connections counts the connections on which clients without sessions (revision 2026-07-28) have
+// sent a request. It is safe for concurrent use; the zero value is ready to use.
 type Connections struct {
 	mu   sync.Mutex
 	open map[net.Conn]*connection
@@ -230,7 +228,7 @@ type connection struct {
 	conn    net.Conn
 	counted bool
 	token   string    // name of the token of its first request
-	idle    time.Time // since when it has no request; zero if it has one
+	idle    time.Time // since when it has had no request; zero if it has one
 }
 
 type connectionKey struct{}
@@ -271,10 +269,10 @@ func (c *Connections) remove(of *connection) {
 	}
 }
 
-// Admit counts the connection of a request and reports whether its token may have that
-// many connections. most is the limit for all tokens together. If it is reached, the connection
-// that has been idle for longest makes room, one of this token if the token has reached its own
-// share; it is returned to be closed, nil if there is none.
+// Admit counts the connection of a request, and reports whether its token may have that many
+// connections. most is the limit for all tokens. If it is reached, the connection that has been
+// idle for longest makes room, one of this token if the token has used up its own share. It is
+// returned to be closed, or nil if there is none.
 func (c *Connections) Admit(ctx context.Context, token string, most int) (unused net.Conn, ok bool) {
 	conn, _ := ctx.Value(connectionKey{}).(*connection)
 	c.mu.Lock()

@@ -73,8 +73,7 @@ func (c *stdioConn) readLines() {
 // ErrStopped reports that the server is stopping.
 var ErrStopped = errors.New("the server is stopping")
 
-// Read implements mcp.Connection. It answers lines that are not messages
-// itself.
+// Read implements mcp.Connection. It answers lines that are not messages itself.
 func (c *stdioConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 	for {
 		if len(c.queue) == 0 {

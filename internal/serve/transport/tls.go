@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// Certificates are the files of a server that speaks TLS. They are read again after a change.
-// Create it with [ReadCertificates]. It is safe for concurrent use.
+// Certificates are the files of a TLS server. They are read again after a change. Create it with
+// [ReadCertificates]. It is safe for concurrent use.
 type Certificates struct {
 	warn func(error)
 
@@ -19,14 +19,14 @@ type Certificates struct {
 	files    CertificateFiles
 	read     []stamp
 	config   *tls.Config
-	reported string // the error since then; empty if there was none
+	reported string // the last error; "" if there was none since the last success
 }
 
-// CertificateFiles are paths of files in PEM. ClientCA has the authorities that issue the
-// certificates of clients. If it is empty, clients need no certificate.
+// CertificateFiles are paths of PEM files. ClientCA has the authorities that issue clients'
+// certificates; if it is empty, clients need none.
 type CertificateFiles struct{ Cert, Key, ClientCA string }
 
-// stamp tells whether a file has changed.
+// stamp changes when a file changes.
 type stamp struct {
 	modified time.Time
 	size     int64
@@ -39,8 +39,7 @@ func ReadCertificates(files CertificateFiles, warn func(error)) (*Certificates, 
 	return c, c.Change(files)
 }
 
-// Change reads other files for connections that are made from now on. After an error the earlier
-// ones stay in use.
+// Change makes new connections use other files. After an error, the earlier files stay in use.
 func (c *Certificates) Change(files CertificateFiles) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

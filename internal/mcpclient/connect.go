@@ -13,10 +13,9 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// How long to wait for the answer to a probe before sending initialize too. HTTP
-// servers answer every request, but one that is just waking up takes its time,
-// and a modern one treats initialize as a mistake; the long window is for
-// servers that are known to be modern.
+// How long to wait for the answer to a probe before also sending initialize. HTTP servers answer
+// every request, but a server that is waking up takes time, and a modern one rejects initialize.
+// The long window is for servers that are known to be modern.
 const (
 	stdioWindow = 150 * time.Millisecond
 	httpWindow  = 3 * time.Second
@@ -107,15 +106,15 @@ func (c *connector) connect(ctx context.Context) (*session, error) {
 	}
 }
 
-// nextAttempt returns what to try after a failed attempt; false if no other
-// attempt could succeed. A server is restarted only if a fresh start can help.
+// nextAttempt returns what to try after a failed attempt; false if no other attempt can succeed. A
+// server is restarted only if that can help.
 func nextAttempt(server settings.Server, a attempt, err error) (attempt, bool) {
 	_, start := errors.AsType[*process.StartError](err)
 	_, login := errors.AsType[*wire.LoginError](err)
 	if start || login {
 		return a, false
 	}
-	if a.remembered { // what worked before no longer does: start over
+	if a.remembered { // what worked before failed: start over
 		return firstAttempt(server, ""), true
 	}
 	switch {

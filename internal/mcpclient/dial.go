@@ -38,10 +38,9 @@ type connector struct {
 	protocol string // how the server was last reached, in this run or an earlier one; "" means unknown
 }
 
-// dial starts or reaches the server once and performs the handshake with the mode and
-// window that how returns; how is called after the start. The session outlives ctx.
-// It is returned with an error too, since it describes the failure, and must always
-// be ended.
+// dial starts or reaches the server once and performs the handshake with the mode and window that
+// how returns; how is called after the start. The session outlives ctx. It is returned even with an
+// error, since it describes the failure, and must always be ended.
 func (c *connector) dial(ctx context.Context, server settings.Server, over string, how func() attempt) (*session, error) {
 	life, sess := c.newSession(ctx, server, over)
 	link, err := c.link(life, server, sess)
@@ -53,8 +52,8 @@ func (c *connector) dial(ctx context.Context, server settings.Server, over strin
 	return sess, sess.wire.Handshake(ctx, a.mode, a.window)
 }
 
-// newSession returns a session without a connection, and the context for one, which does not belong
-// to the caller in ctx.
+// newSession returns a session without a connection, and a context for one, without the caller of
+// ctx.
 func (c *connector) newSession(ctx context.Context, server settings.Server, over string) (context.Context, *session) {
 	sess := &session{transport: over, limit: &wire.CurrentLimit{}, mask: c.opts.hide}
 	sess.limit.Store(c.opts.Limits.frame())
@@ -64,9 +63,9 @@ func (c *connector) newSession(ctx context.Context, server settings.Server, over
 	return caller.With(context.WithoutCancel(ctx), nil), sess
 }
 
-// cookies are the cookies that a server has set in this run, for the later connections to it. An
-// owner of sessions has its own, and so has each set of credentials, because a cookie may stand for
-// who sends it.
+// cookies holds the cookies that a server has set in this run, for later connections to it. Each
+// owner of a session and each set of credentials has its own, because a cookie may identify the
+// sender.
 type cookies struct {
 	mu   sync.Mutex
 	jars map[cookieKey]http.CookieJar
@@ -77,14 +76,14 @@ type cookieKey struct {
 	address, credentials string
 }
 
-// jarOf returns the cookies for an expanded server; [wire.HTTP] sends them to its origin alone.
+// jarOf returns the cookies for an expanded server. [wire.HTTP] sends them only to its origin.
 func (c *cookies) jarOf(owner any, server settings.Server) http.CookieJar {
 	key := cookieKey{owner, cmp.Or(server.HTTPURL, server.URL), fmt.Sprintf("%q", server.Headers)}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	jar := c.jars[key]
 	if jar == nil {
-		if len(c.jars) > maxOwners { // most of them are gone
+		if len(c.jars) > maxOwners { // most owners are gone by now
 			clear(c.jars)
 		}
 		jar, _ = cookiejar.New(nil) // never fails
@@ -96,7 +95,7 @@ func (c *cookies) jarOf(owner any, server settings.Server) http.CookieJar {
 	return jar
 }
 
-// capabilities returns what this client can do, without extensions of revision 2026-07-28.
+// capabilities returns the client capabilities, without extensions of revision 2026-07-28.
 func (c *connector) capabilities() *mcp.ClientCapabilities {
 	caps := c.asker.Capabilities()
 	if c.opts.Apps {
@@ -198,7 +197,7 @@ func (c *connector) stdio(ctx context.Context, server settings.Server, sess *ses
 	return sess.stdio, nil
 }
 
-// spec returns how a stdio server starts, with a part of environ.
+// spec returns how to start a stdio server, which gets a part of environ.
 func (c *connector) spec(server settings.Server, environ []string) (process.Spec, error) {
 	dir, err := c.folder(server)
 	return process.Spec{

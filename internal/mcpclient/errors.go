@@ -46,8 +46,8 @@ func (e *ServerError) Unwrap() []error {
 	return []error{registry.ErrSourceFailed, e.Cause}
 }
 
-// Advice tells a model what to do if the server is only busy, or has given no result of a call; ""
-// if there is nothing to do.
+// Advice tells a model what to do if the server is only busy, or a call has no result; "" if there
+// is nothing to do.
 func (e *ServerError) Advice() string {
 	refused, isRefused := errors.AsType[*wire.HTTPError](e.Cause)
 	lost, isLost := errors.AsType[*wire.SessionLostError](e.Cause)
@@ -87,8 +87,8 @@ func (c *session) failure(err error) string {
 	return text.Escape(c.hide(c.ending(err))) + c.clues()
 }
 
-// said returns the message of an error of the server with its data, which often has the cause. Addresses to
-// open are not shown without a check, see [ask.Asker.Addresses].
+// said returns the message of a server's error with its data, which often has the cause. URLs to
+// open are not shown without a check; see [ask.Handler.Addresses].
 func (c *session) said(refused *jsonrpc.Error) string {
 	message := refused.Message
 	data, isText := jsonx.Text(refused.Data)
@@ -190,7 +190,7 @@ func (e *RefusedError) Missing() bool {
 		e.Code == jsonrpc.CodeInvalidParams && strings.Contains(strings.ToLower(e.Message), "not found"))
 }
 
-// Hint says what to do if a resource does not exist; "" if something else is wrong.
+// Hint says what to do if a resource does not exist; "" for other errors.
 func (e *RefusedError) Hint() string {
 	if !e.Missing() {
 		return ""

@@ -61,7 +61,7 @@ type Info struct {
 	Instructions string `json:"-"`
 }
 
-// Deprecated is a part of the protocol that a later revision of MCP takes out.
+// Deprecated is a part of the protocol that MCP has deprecated.
 type Deprecated struct {
 	Part  string `json:"part"`  // HTTP+SSE, dynamic client registration, logging, roots, sampling
 	Since string `json:"since"` // the first revision in which it is deprecated
@@ -83,7 +83,7 @@ const (
 	partLogging      = "logging"
 )
 
-// uses notes that the server uses a part of the protocol.
+// uses records that the server uses a deprecated part of the protocol.
 func (i *Info) uses(part string) {
 	since := "2026-07-28"
 	if part == partSSE {

@@ -103,7 +103,7 @@ func (c *connector) keeperOf(ctx context.Context, server settings.Server, sess *
 		Looks: k.Use == LookKept, Lists: k.Lists}, start, stderr)
 }
 
-// process returns all that makes a kept server.
+// process returns everything that distinguishes the process of a kept server.
 func (c *connector) process(ctx context.Context, server settings.Server) (keep.Process, error) {
 	k := c.opts.Keep
 	environ := slices.DeleteFunc(slices.Clone(c.opts.Environ), isOfOneRun)
@@ -161,8 +161,8 @@ func (c *connector) recordOf(ctx context.Context, server settings.Server) *httpR
 		name: folder.Name(k.Origin(), string(identity)), warn: warn}
 }
 
-// stored returns the session with an HTTP server that an earlier run has left open; nil if there
-// is none.
+// stored returns the session with an HTTP server that an earlier run left open; nil if there is
+// none.
 func (c *connector) stored(ctx context.Context, server settings.Server) *httpRecord {
 	r := c.recordOf(ctx, server)
 	if r == nil {
@@ -176,8 +176,8 @@ func (c *connector) stored(ctx context.Context, server settings.Server) *httpRec
 	return r
 }
 
-// resume continues the session that an earlier run has left open; nil if there is none. If
-// its time is up, resume ends it.
+// resume continues a session that an earlier run left open; nil if there is none. It ends one that
+// has expired.
 func (c *connector) resume(ctx context.Context, server settings.Server) *session {
 	r := c.stored(ctx, server)
 	if r == nil {
@@ -207,7 +207,7 @@ func (c *connector) resume(ctx context.Context, server settings.Server) *session
 	return sess
 }
 
-// continued returns a connection in a stored session, which it ends.
+// continued returns a connection that continues a stored session, or ends that session.
 func (c *connector) continued(ctx context.Context, server settings.Server, stored *keep.Session) (*session, error) {
 	life, sess := c.newSession(ctx, server, transportHTTP)
 	sess.continued = true

@@ -63,8 +63,8 @@ func (ls *lister) listAll(ctx context.Context, sess *session, key string) (listi
 	return l, ls.opts.errorf(listMethod(key), err, sess.failure(err))
 }
 
-// relist is list, but starts again in a new session if the server has forgotten
-// this one, as the protocol requires. It returns the session used last.
+// relist is list, but starts over in a new session if the server has forgotten this one, as the
+// protocol requires. It returns the session used last.
 func (ls *lister) relist(ctx context.Context, sess *session, key string) (listing, *session, error) {
 	l, err := ls.listAll(ctx, sess, key)
 	if _, lost := errors.AsType[*wire.SessionLostError](err); !lost {
@@ -176,8 +176,8 @@ func Filter(s settings.Server) registry.Filter {
 	}
 }
 
-// known returns the tools that the server has listed in a session that this run continues,
-// for runs that call one.
+// known returns the tools that the server listed earlier in a session that this run continues, for
+// runs that call a tool.
 func (ls *lister) known(sess *session) (listing, bool) {
 	if sess.record == nil || sess.record.Tools == nil || ls.opts.Keep.Lists || ls.fresh.Load() {
 		return listing{}, false
@@ -185,7 +185,7 @@ func (ls *lister) known(sess *session) (listing, bool) {
 	return listing{items: sess.record.Tools, cut: sess.record.Cut}, true
 }
 
-// listed stores the tools that the server has listed.
+// listed stores the tools that the server listed, with the session.
 func (r *httpRecord) listed(ctx context.Context, l listing) {
 	if r != nil {
 		r.Tools, r.Cut = append([]json.RawMessage{}, l.items...), l.cut

@@ -88,7 +88,8 @@ func (s *Source) Resources(ctx context.Context) ([]Resource, []ResourceTemplate,
 	return list, templates, append(diags, more...), err
 }
 
-// offered lists all pages of one kind; nil means the server does not offer what, a capability.
+// offered lists all pages of one kind; nil means that the server does not offer the capability
+// what.
 func offered[T any](ctx context.Context, s *Source, what, key string,
 	usable func(*T) bool) (out []T, diags []registry.Diagnostic, err error) {
 	diagnose := func(code, message, hint string) {
@@ -118,7 +119,7 @@ func offered[T any](ctx context.Context, s *Source, what, key string,
 		var item T
 		err := json.Unmarshal(raw, &item)
 		if _, isType := errors.AsType[*json.UnmarshalTypeError](err); isType {
-			err = nil // a member of another type is as good as missing
+			err = nil // a member of the wrong type counts as missing
 		}
 		if err != nil || jsonx.KindOf(raw) != jsonx.Object || !usable(&item) {
 			diagnose("listing_malformed",

@@ -37,8 +37,8 @@ type Options struct {
 	// values.Expander.Server. If nil, the strings are used unchanged.
 	Expand func(context.Context, settings.Server) (settings.Server, error)
 
-	// Hide masks the secrets of all settings in text that a server gave, which may have read
-	// them elsewhere. If nil, none are masked.
+	// Hide masks the secrets of all settings in text from a server, which may have read them
+	// elsewhere. If nil, nothing is masked.
 	Hide func(string) string
 
 	// Folder returns the folder in which a stdio server without a cwd starts. nil means the
@@ -90,14 +90,14 @@ type Options struct {
 	// OnState is called on every change of state, from any goroutine. May be nil.
 	OnState func(server string, state State)
 
-	// Exchange is called for each request about prompts and resources, except completions,
-	// with its params, and returns the result: that of send, or a recorded one. The result of
-	// a list has all items of its pages; nil means the server does not offer them. nil means requests
-	// are sent.
+	// Exchange is called for each request about prompts and resources, except completions, with its
+	// params. It returns the result, from calling send or from a recording. The result of a list
+	// has the items of all its pages; nil means that the server does not offer them. A nil Exchange
+	// sends all requests.
 	Exchange func(ctx context.Context, method string, params any,
 		send func() (json.RawMessage, error)) (json.RawMessage, error)
-	// Recorded lists the tools of a server that does not exist, because a recording is
-	// replayed; Exchange answers all other requests. nil means there is a server.
+	// Recorded lists the tools of a recorded server, which is not started; Exchange answers all
+	// other requests. Nil means a real server.
 	Recorded registry.Source
 
 	// Callbacks answer the server's questions during requests.
@@ -149,13 +149,13 @@ func (o *Options) log() *slog.Logger {
 	return o.Logger.With("server", o.Server.Name)
 }
 
-// Keep is how a stdio server outlasts a run, and how later runs find it.
+// Keep says how a stdio server outlasts a run, and how later runs find it.
 type Keep struct {
 	For     time.Duration // how long it waits for the next run
 	Use     KeptUse       // of the server by this run
 	Lists   bool          // lists must be up to date
-	Renew   bool          // lists are asked for anew
-	Consent bool          // the project is trusted for this run alone
+	Renew   bool          // do not use cached lists
+	Consent bool          // the project is trusted for this run only
 
 	Origin  func() keep.Origin
 	Folder  func(context.Context) (*keep.Folder, error)
@@ -170,9 +170,9 @@ type KeptUse int
 
 // The uses.
 const (
-	UseKept    KeptUse = iota // if that is possible; else the run starts its own
-	LookKept                  // only if they run already; this does not count as use
-	MustKeep                  // if that is not possible, they fail
+	UseKept    KeptUse = iota // if possible; otherwise the run starts its own
+	LookKept                  // only if they are running; this does not count as use
+	MustKeep                  // if that is impossible, they fail
 	OwnServers                // never
 )
 
@@ -207,12 +207,12 @@ func (l Limits) result() wire.Limit { return wire.Limit{Bytes: l.Result, Setting
 // Memory remembers what earlier runs learned about one server. It is safe for concurrent
 // use.
 type Memory interface {
-	// Load returns what is known that may be used instead of asking the server, without
-	// Protocol. An error means that the server must not be asked for its tools.
+	// Load returns what is known, without Protocol, to be used instead of asking the server. An
+	// error means that the server must not be asked for its tools.
 	Load(context.Context) (Known, error)
 	// Protocol returns how the server was reached, "" if that is unknown.
 	Protocol(context.Context) string
-	// Save stores the fields that are not zero. A listing ends a failure.
+	// Save stores the fields that are not zero. A listing clears the failure.
 	Save(context.Context, Known)
 }
 
@@ -224,7 +224,7 @@ type Known struct {
 	Offers   map[string][]Offer // for completion, by kind, such as [OfferPrompts]
 }
 
-// onlyProtocol is a Memory that knows no more than how the server was reached, and stores nothing.
+// onlyProtocol is a Memory that only knows how the server was reached, and stores nothing.
 type onlyProtocol string
 
 func (onlyProtocol) Load(context.Context) (Known, error) { return Known{}, nil }

@@ -15,8 +15,8 @@ import (
 	"github.com/toolreg/toolreg/internal/timing"
 )
 
-// pool has the sessions with a server: one that all clients share or, with perClient, one for
-// each of them. It is safe for concurrent use.
+// pool has the sessions with a server: one for all clients or, with perClient, one for each. It is
+// safe for concurrent use.
 type pool struct {
 	connector connector
 	opts      *Options
@@ -33,8 +33,8 @@ type pool struct {
 	attempts   int                             // number of attempts so far
 }
 
-// live returns the session for a call. If the old session was lost, it returns a
-// new one, because the call has not reached the server yet.
+// live returns the session for a call. If it was lost, live returns a new one, because the call has
+// not reached the server yet.
 func (p *pool) live(ctx context.Context) (*session, error) {
 	p.mu.Lock()
 	sess, closed := p.sessions[p.opts.owner(ctx)], p.closed
@@ -201,7 +201,7 @@ func (p *pool) report(sess *session) {
 func (p *pool) dropSession(owner any, sess *session) {
 	if at, died := sess.died(); died {
 		p.restarts.failed(owner, at, p.opts.errorf("start", nil, sess.ending(io.EOF)))
-		sess.endWith(io.EOF) // the error of its calls, too
+		sess.endWith(io.EOF) // running calls fail with this error too
 	}
 	leaving := sess.isLeaving()
 	if !leaving {
@@ -257,8 +257,7 @@ type failures struct {
 	last  error
 }
 
-// restarts decides when a server that failed may be started again. It is safe for
-// concurrent use.
+// restarts decides when a failed server may be started again. It is safe for concurrent use.
 type restarts struct {
 	opts     *Options
 	mu       sync.Mutex
@@ -270,7 +269,7 @@ type restarts struct {
 func (r *restarts) failed(owner any, at time.Time, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	// Failures of clients that are gone go.
+	// Forget failures of clients that are gone.
 	maps.DeleteFunc(r.failures, func(_ any, f failures) bool { return time.Since(f.next) > maxPause })
 	f := r.failures[owner]
 	f.count++

@@ -55,8 +55,8 @@ func withMembers(object, members json.RawMessage) json.RawMessage {
 	return slices.Concat(bytes.TrimSuffix(object, []byte("}")), []byte(","), members, []byte("}"))
 }
 
-// addAnswers adds the answers of an earlier run of the call to a request, and returns
-// how often the server had asked by then.
+// addAnswers adds a client's answers to an earlier run of the call to a request, and returns how
+// often the server had asked by then.
 func addAnswers(server string, r *request) (rounds int, err error) {
 	members, rounds, err := r.asked.Peer().Answered(server)
 	if len(members) > 0 {
@@ -66,8 +66,8 @@ func addAnswers(server string, r *request) (rounds int, err error) {
 	return rounds, err
 }
 
-// inputs provides the input that a modern server asks for. A server that asks for none
-// is busy, and gets the request again after a pause.
+// inputs gets the input that a modern server asks for. A server that asks for none is busy, and
+// gets the request again after a pause.
 func (q *requester) inputs(ctx context.Context, r *request, raw json.RawMessage, round int) (json.RawMessage, error) {
 	asks := false
 	for range jsonx.Members(jsonx.Get(raw, "inputRequests")) {
@@ -155,12 +155,11 @@ func (q *requester) do(ctx context.Context, sess *session, r *request) (json.Raw
 	return raw, next, err
 }
 
-// doOn sends a request over a session and answers the server's questions until
-// the response arrives. Legacy servers ask by sending requests, which the session
-// passes to package ask. Modern ones respond that they need input and get the
-// request again with that input (revision 2026-07-28, input_required). Both may
-// refuse until the user has opened a URL (error -32042). The error is the cause
-// of ctx, an *ask.InputError or one of [wire.Session.Do].
+// doOn sends a request over a session and answers the server's questions until the response
+// arrives. Legacy servers ask by sending requests, which the session passes to package ask. Modern
+// ones respond that they need input, and get the request again with that input (revision
+// 2026-07-28, input_required). Both may refuse until the user has opened a URL (error -32042). The
+// error is the cause of ctx, an *ask.InputError, or an error of [wire.Session.Do].
 func (q *requester) doOn(ctx context.Context, sess *session, r *request) (json.RawMessage, error) {
 	ctx, done, err := sess.begin(ctx)
 	if err != nil {
@@ -235,7 +234,7 @@ func (q *requester) call(ctx context.Context, tool *registry.Definition,
 		headers: wire.ParamHeaders(tool.InputSchema, params),
 		detach:  call.Detach,
 	}
-	// a modern server decides by itself
+	// Modern servers decide by themselves.
 	if (TaskSupport(tool) == TaskRequired || call.Detach != nil && TaskSupport(tool) == TaskOptional) &&
 		sess.wire.Server().Tasks {
 		request.params = map[string]any{"name": name, "arguments": params, "task": struct{}{}}
@@ -307,7 +306,7 @@ func (q *requester) callFailed(ctx context.Context, sess *session,
 	}
 	if refused, ok := errors.AsType[*jsonrpc.Error](err); ok {
 		if refused.Code == mcp.CodeMissingRequiredClientCapabilities && !caller.IsPerson(ctx) {
-			return registry.Result{}, refused // the client has to declare more capabilities
+			return registry.Result{}, refused // the client must declare more capabilities
 		}
 		// Servers of the TypeScript SDK already begin their messages like this.
 		prefix := fmt.Sprintf("MCP error %d: ", refused.Code)

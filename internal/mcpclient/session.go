@@ -133,8 +133,8 @@ func (c *session) begin(ctx context.Context) (context.Context, func(), error) {
 	}, nil
 }
 
-// errEnded reports that the session was ended before the call was sent: it was unused, or
-// another call found that its server had exited.
+// errEnded reports that the session ended before the call was sent: it was unused, or another call
+// found that its server had exited.
 var errEnded = errors.New("the session ended before the call")
 
 // idle reports whether the session was unused for d. If so, no more calls can
@@ -149,12 +149,12 @@ func (c *session) idle(d time.Duration) bool {
 // errForgotten is the error of requests that were sent in a session that the server has forgotten.
 var errForgotten = &wire.SessionLostError{MayHaveRun: true}
 
-// forgotten ends a session that the server has forgotten. No more calls begin; those that are
-// running get their own answers before.
+// forgotten ends a session that the server has forgotten. No more calls begin; running ones may
+// still get their answers.
 func (c *session) forgotten() {
 	c.mu.Lock()
 	c.ended, c.leaves = true, true
-	c.wire.Retire(&wire.SessionLostError{}) // what has not been sent is repeated
+	c.wire.Retire(&wire.SessionLostError{}) // unsent requests are repeated in a new session
 	running := len(c.calls)
 	c.mu.Unlock()
 	if running == 0 {
@@ -182,7 +182,7 @@ func (c *session) died() (time.Time, bool) {
 // returns when everything has ended.
 func (c *session) end() { c.endWith(wire.ErrClosed) }
 
-// endWith is end with the error that running calls get.
+// endWith is end, with the error for running calls.
 func (c *session) endWith(cause error) {
 	c.once.Do(func() {
 		if _, lost := errors.AsType[*wire.SessionLostError](cause); lost {
@@ -222,8 +222,9 @@ func (c *session) close(cause error) {
 	}
 }
 
-// offers reports whether the server declares the capability what: tools, prompts, resources or completions. One
-// that declares neither of the first three is taken to have tools, which some forget to declare.
+// offers reports whether the server declares the capability what: tools, prompts, resources or
+// completions. A server that declares none of the first three is assumed to have tools, because
+// some forget to declare them.
 func (c *session) offers(what string) bool {
 	caps := c.wire.Server().Capabilities
 	switch what {

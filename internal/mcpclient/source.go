@@ -253,15 +253,14 @@ func (s *Source) Restart(ctx context.Context) error {
 	return s.Retry(ctx)
 }
 
-// Lost reports whether the shared process has ended although clients are subscribed to
-// changes of resources.
+// Lost reports whether the shared process has ended while clients are subscribed to resources.
 func (s *Source) Lost() bool {
 	sess := s.pool.shared()
 	return s.subscriptions.any() && (sess == nil || !sess.wire.Alive())
 }
 
-// Remembered reports whether the tools are those that the server listed in an earlier run,
-// since when it has reported no change, because it was kept.
+// Remembered reports whether the tools are from an earlier run's listing of a kept server, which
+// has reported no change since.
 func (s *Source) Remembered() bool {
 	sess := s.pool.shared()
 	return sess != nil && (sess.kept != nil || sess.record != nil) && !s.lists.fresh.Load()
@@ -352,8 +351,8 @@ func (s *Source) storeListing(ctx context.Context, l listing, tools []registry.T
 	s.opts.Memory.Save(ctx, Known{Listing: out})
 }
 
-// errOutdated reports that a call was not made because its tool is not the one
-// that the decision was about.
+// errOutdated reports that a call was not made because the tool differs from the one that the
+// decision was about.
 var errOutdated = errors.New("the server's definition of it differs from the cached one")
 
 // confirmed runs a tool of a stored listing after checking that the server still

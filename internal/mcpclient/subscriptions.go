@@ -13,8 +13,7 @@ import (
 	"github.com/toolreg/toolreg/internal/mcpclient/ask"
 )
 
-// subscriptions are the changes that the shared session of a server has to
-// report.
+// subscriptions are the changes that a server's shared session is to report.
 type subscriptions struct {
 	requests *requester
 
@@ -52,7 +51,7 @@ func (s *subscriptions) add(ctx context.Context, uri string) error {
 		s.resources = map[string]subscription{}
 	}
 	if !before {
-		s.resources[uri] = subscription{} // a process that is started meanwhile is asked as well
+		s.resources[uri] = subscription{} // so that a process started meanwhile subscribes too
 	}
 	s.mu.Unlock()
 	if sub.on == sess {
@@ -129,8 +128,8 @@ func (s *subscriptions) any() bool {
 // subscribeWithin limits how long a server may take to renew all subscriptions.
 const subscribeWithin = 5 * time.Second
 
-// opened subscribes a new shared session to what an earlier one was subscribed to and, if
-// the new one is modern, to the changes that legacy servers report without a subscription.
+// opened subscribes a new shared session to the resources of an earlier one and, if it is modern,
+// to the changes that legacy servers report without a subscription.
 func (s *subscriptions) opened(ctx context.Context, sess *session) {
 	s.mu.Lock()
 	followed := s.changed != nil

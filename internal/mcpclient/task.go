@@ -31,8 +31,8 @@ const (
 )
 
 const (
-	// pollEvery is how often a task is asked for if its server does not say. What it says is
-	// kept between pollMin and pollMax.
+	// pollEvery is how often a task is polled if its server does not say. What the server says is
+	// limited to the range from pollMin to pollMax.
 	pollEvery = time.Second
 	pollMin   = 100 * time.Millisecond
 	pollMax   = 30 * time.Second
@@ -44,12 +44,12 @@ const (
 	maxTaskID = 1 << 10
 )
 
-// task is a call that goes on after its request was answered.
+// task is a call that continues after its request was answered.
 type task struct {
 	id, status, message string
 	poll                time.Duration
 	legacy              bool            // of revision 2025-11-25
-	raw                 json.RawMessage // with its result, its error or what it asks for
+	raw                 json.RawMessage // with its result, its error or its questions
 }
 
 // taskOf reads an answer of tools/call. It returns nil if the answer is not a task.
@@ -85,7 +85,7 @@ func readTask(raw json.RawMessage, legacy bool) (*task, error) {
 	return t, nil
 }
 
-// finished returns the result of a call that a server has answered, if that is a task after it.
+// finished returns the result of an answered call; if the answer is a task, after waiting for it.
 func (q *requester) finished(ctx context.Context, sess *session,
 	r *request, raw json.RawMessage) (json.RawMessage, error) {
 	t, err := taskOf(raw)
@@ -104,7 +104,7 @@ const (
 	TaskRequired = "required"
 )
 
-// TaskSupport returns whether a tool can or must be called as a task; "" if it cannot (revision
+// TaskSupport returns whether a tool can or must be called as a task; "" if it can't (revision
 // 2025-11-25, tasks, "Tool-Level Negotiation").
 func TaskSupport(d *registry.Definition) string {
 	if support, _ := jsonx.Text(jsonx.Get(d.MCP.Execution, "taskSupport")); support == TaskOptional ||
@@ -114,8 +114,8 @@ func TaskSupport(d *registry.Definition) string {
 	return ""
 }
 
-// await waits for the end of a task and returns the result of its call, and answers what the
-// task asks meanwhile. If ctx ends first, the server is asked to cancel it.
+// await waits for the end of a task and returns the result of its call. Meanwhile it answers the
+// task's questions. If ctx ends first, it asks the server to cancel the task.
 func (q *requester) await(ctx context.Context, sess *session, r *request, t *task) (json.RawMessage, error) {
 	if r.detach != nil {
 		remote := registry.RemoteTask{ID: t.id, Legacy: t.legacy}
@@ -130,7 +130,7 @@ func (q *requester) await(ctx context.Context, sess *session, r *request, t *tas
 	}
 	peer := r.asked.Peer()
 	peer.Continues(nil)
-	if t.status != taskWorking { // what belongs to another state comes only with tasks/get
+	if t.status != taskWorking { // details of other states come only with tasks/get
 		t.status, t.poll = taskWorking, 0
 	}
 	raw, err := q.follow(ctx, sess, r, t)
@@ -138,7 +138,7 @@ func (q *requester) await(ctx context.Context, sess *session, r *request, t *tas
 	if gaveUp || ctx.Err() != nil {
 		within, stop := context.WithTimeout(context.WithoutCancel(ctx), cancelWithin)
 		defer stop()
-		_, _ = sess.task(within, "tasks/cancel", t, nil, nil) // the call is over, whatever it answers
+		_, _ = sess.task(within, "tasks/cancel", t, nil, nil) // the call is over, whatever the answer
 	}
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
@@ -211,7 +211,7 @@ func (q *requester) follow(ctx context.Context, sess *session, r *request, t *ta
 	}
 }
 
-// reason returns what has happened to a task, with what the server says of it.
+// reason describes what happened to a task, including the server's message.
 func (t *task) reason(what string) string {
 	if t.message == "" {
 		return what
@@ -238,8 +238,8 @@ func (t *task) failure(raw json.RawMessage) json.RawMessage {
 }
 
 // unanswered returns the questions of a modern task in state input_required whose keys are not in
-// answered, and adds their keys; nil if there are none. A key stands for one question in the life
-// of a task, and a server may go on showing it for a while after the answer.
+// answered, and adds their keys; nil if there are none. A key identifies one question for the life
+// of a task, and a server may keep showing it for a while after the answer.
 func unanswered(t *task, answered map[string]bool) json.RawMessage {
 	requests := jsonx.Get(t.raw, "inputRequests")
 	switch {
@@ -290,7 +290,7 @@ func TaskEnded(state string) bool {
 // ErrServerEnded reports that the process of the server that had a task has ended.
 var ErrServerEnded = errors.New("its server has ended")
 
-// TaskState returns the state of a task, such as working, and what the server says of it.
+// TaskState returns the state of a task, such as working, and the server's message about it.
 func (s *Source) TaskState(ctx context.Context, of registry.RemoteTask) (state, message string, err error) {
 	err = s.withTask(ctx, of, func(ctx context.Context, sess *session, t *task) error {
 		raw, err := sess.task(ctx, "tasks/get", t, nil, nil)

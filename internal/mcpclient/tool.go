@@ -15,9 +15,9 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// tools converts listed tools to registry tools. A tool that cannot be used
-// gets a diagnostic, and is quarantined if its name is unique. headers reports
-// whether params may have to be sent in HTTP headers.
+// tools converts listed tools to registry tools. A tool that cannot be used gets a diagnostic, and
+// is quarantined if its name is unique. headers says that params may have to be sent in HTTP
+// headers too.
 func (q *requester) tools(l listing, headers bool) ([]registry.Tool, []registry.Diagnostic) {
 	tools := make([]registry.Tool, 0, len(l.items))
 	var diags []registry.Diagnostic
@@ -159,7 +159,7 @@ func (o *Options) definition(raw json.RawMessage) (registry.Definition, error) {
 	}
 	var name, description json.RawMessage
 	for key, value := range jsonx.Members(raw) {
-		if jsonx.IsNull(value) || jsonx.IsEmptyList(value) && key != "icons" { // the others are no lists
+		if jsonx.IsNull(value) || jsonx.IsEmptyList(value) && key != "icons" { // other fields are not lists
 			continue
 		}
 		switch key {
@@ -200,8 +200,8 @@ func (o *Options) definition(raw json.RawMessage) (registry.Definition, error) {
 // noParams is the input schema of a tool that does not declare one.
 const noParams = `{"type":"object","properties":{}}`
 
-// keepField keeps a field that toolreg only passes on. A malformed one is
-// dropped, because it is not a reason to reject the tool.
+// keepField keeps a field that toolreg only passes on. A malformed field is dropped, since it is no
+// reason to reject the tool.
 func (o *Options) keepField(f *registry.MCPFields, key string, value json.RawMessage) {
 	kind := jsonx.KindOf(value)
 	switch {

@@ -62,7 +62,7 @@ type Callbacks struct {
 	Refused func(server, what, reason string)
 }
 
-// Options describe the server that asks, and the limits on what it may ask.
+// Options describe the server that asks, and limit what it may ask.
 type Options struct {
 	Callbacks
 	Server     string       // its name in the settings
@@ -71,8 +71,8 @@ type Options struct {
 	MaxParams  int64        // bytes of the params of one sampling request
 	Logger     *slog.Logger // never nil
 
-	// Deprecated is called when the server asks by a part of the protocol that is deprecated:
-	// roots or sampling. It may be nil.
+	// Deprecated is called when the server asks in a deprecated way: roots or sampling. It may be
+	// nil.
 	Deprecated func(part string)
 }
 
@@ -131,7 +131,7 @@ func NewRequest(ctx context.Context, name string) *Request {
 }
 
 // SameCaller reports whether the same client made both requests, so that it can be asked about
-// either. For one that has to know which call it is asked about, they must belong to one call.
+// either. For a client that must know which call a question is about, both must belong to one call.
 func (r *Request) SameCaller(other *Request) bool {
 	if r.caller == nil || other.caller == nil || r.caller.Single || other.caller.Single {
 		return r.caller == other.caller
@@ -139,8 +139,8 @@ func (r *Request) SameCaller(other *Request) bool {
 	return r.caller.ID == other.caller.ID
 }
 
-// Several represents concurrent requests of several clients, or calls of one, when it is unknown
-// which of them a question is about. It allows no questions.
+// Several returns a request for questions that may be about any of several concurrent requests, of
+// several clients or of one. It allows no questions.
 func Several(requests []*Request) *Request {
 	return &Request{name: "calls of several clients", several: requests}
 }
@@ -190,8 +190,7 @@ func (r *Request) Peer() caller.Peer {
 	return r.caller.Peer
 }
 
-// context returns ctx with the caller of the request, who must answer the
-// question.
+// context returns ctx with the caller of the request, who answers the question.
 func (r *Request) context(ctx context.Context) context.Context {
 	if r == nil || r.caller == nil {
 		return ctx
@@ -246,8 +245,8 @@ var (
 	errCalls     = errors.New("several calls are running on this server, and the protocol does not say which of them the question is about; make them one after another")
 )
 
-// allow counts a question and returns an error if the server must not ask it. If sample is set,
-// it is for a model, of which there may be at most maxSamples.
+// allow counts a question and returns an error if the server must not ask it. If sample is set, the
+// question is for a model; there may be at most maxSamples of these.
 func (r *Request) allow(sample bool, maxSamples int) error {
 	switch {
 	case r == nil:
@@ -304,8 +303,8 @@ func (h *Handler) roots(ctx context.Context, during *Request) json.RawMessage {
 	return out
 }
 
-// InputError reports that a server asked for input that it does not get. The
-// server is alive; only the request has failed.
+// InputError reports that a server asked for input that it cannot get. Only the request has failed;
+// the server still works.
 type InputError struct{ Reason string }
 
 func (e *InputError) Error() string { return e.Reason }

@@ -88,8 +88,9 @@ func elicitResult(a Answer) json.RawMessage {
 	return json.RawMessage(`{"action":"` + a.Action + `","content":` + string(a.Content) + `}`)
 }
 
-// Read reads the params of elicitation/create, of a server's request or of its input_required. The error says why
-// nobody can be asked that. Revision 2025-06-18 does not have a mode.
+// Read decodes the params of elicitation/create, from a server's request or from its
+// input_required. The error says why nobody can be asked that question. Revision 2025-06-18 has no
+// mode.
 func Read(server string, params json.RawMessage) (Elicitation, error) {
 	e := Elicitation{Server: server, Mode: modeForm}
 	if jsonx.KindOf(params) != jsonx.Object {
@@ -159,9 +160,9 @@ func (h *Handler) askUser(ctx context.Context, e Elicitation) Answer {
 // waiting for that report.
 type Completion func(elicitationID string) (done <-chan struct{}, forget func())
 
-// Addresses handles a request that was refused until the user has opened URLs
-// (error -32042, whose data is given), and reports whether to send it again.
-// The user or the server confirms that the URLs were visited.
+// Addresses handles the refusal of a request until the user has opened URLs (error -32042 with
+// data), and reports whether to repeat the request. The user or the server confirms that the URLs
+// were visited.
 func (h *Handler) Addresses(ctx context.Context, during *Request, data json.RawMessage, completion Completion) bool {
 	questions, _ := jsonx.Elements(jsonx.Get(data, "elicitations"))
 	for _, raw := range questions {

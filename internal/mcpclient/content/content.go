@@ -67,8 +67,8 @@ func Result(tool string, raw json.RawMessage) registry.Result {
 	return r
 }
 
-// List returns the elements of a list in a server's answer; false if it is none. null is an empty one, which is
-// what servers in Go send for it.
+// List returns the elements of a list in a server's answer; false if raw is not a list. null counts
+// as an empty list, because servers in Go send it for one.
 func List(raw json.RawMessage) ([]json.RawMessage, bool) {
 	if jsonx.KindOf(raw) == jsonx.Null {
 		return nil, true
@@ -129,8 +129,8 @@ func Resource(c *registry.Content, resource json.RawMessage) bool {
 	return ok
 }
 
-// textOf returns the text of a block or a resource, and reports whether it has one. If there is nothing but what
-// describes it, the text is empty: some servers omit it then.
+// textOf returns the text of a block or resource, and whether it has one. If there are only
+// descriptive members, the text is empty, because some servers omit an empty text.
 func textOf(raw json.RawMessage) (string, bool) {
 	for name, value := range jsonx.Members(raw) {
 		switch name {
@@ -159,7 +159,7 @@ func link(c *registry.Content, fields map[string]json.RawMessage) bool {
 	return true
 }
 
-// decode adds the bytes in a JSON string of base64, and reports whether it is one.
+// decode adds the bytes of a base64 JSON string, and reports whether raw is one.
 func decode(c *registry.Content, raw json.RawMessage) (ok bool) {
 	if len(raw) < 2 || raw[0] != '"' {
 		return false

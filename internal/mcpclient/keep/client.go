@@ -38,17 +38,17 @@ type client struct {
 	uris    map[string]bool
 }
 
-// reply is a run's answer to a question.
+// reply is a run's answer to a question of the server.
 type reply struct {
 	result json.RawMessage
 	err    error
 }
 
 const (
-	// maxOut is how many lines may wait for a run that does not read. Further
-	// notifications are dropped, and answers wait.
+	// maxOut is how many lines may wait for a run that does not read. Beyond that, notifications
+	// are dropped and answers wait.
 	maxOut = 1024
-	// lastWrite limits how long a run may take to read what is left when the keeper ends.
+	// lastWrite limits how long a run may take to read the remaining lines when the keeper ends.
 	lastWrite = time.Second
 )
 
@@ -246,14 +246,14 @@ func (c *client) request(ctx context.Context, id json.RawMessage, method string,
 	switch {
 	case err == nil:
 		c.send(append(head, `result":`...), result, []byte("}\n"))
-	case ctx.Err() != nil: // nobody waits
+	case ctx.Err() != nil: // nobody waits for the answer
 	case errors.As(err, &refused):
 		if data, err := jsonx.Marshal(refused); err == nil {
 			c.send(append(head, `error":`...), data, []byte("}\n"))
 		}
 	case isUnusable && c.k.session.Alive():
 		c.send(notification(methodDropped, note{ID: number, Reason: unusable.Reason}))
-	default: // the session has ended, which the run is told
+	default: // the session has ended; the run is told separately
 	}
 }
 

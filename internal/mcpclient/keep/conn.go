@@ -22,8 +22,8 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// within limits how long a run waits for the answer of a keeper, and startWithin how long for a keeper
-// that it, or another run, starts, before it starts a server of its own.
+// within limits how long a run waits for a keeper's answer, and startWithin how long it waits for a
+// keeper that it or another run is starting, before it starts a server of its own.
 const within, startWithin = 2 * time.Second, 10 * time.Second
 
 // stderrTail is how much of the server's stderr a run keeps, in bytes.
@@ -34,16 +34,16 @@ var ErrNone = errors.New("the server is not kept")
 
 func (f *Failure) Error() string { return f.Phase + ": " + f.Reason }
 
-// Conn is a run's connection to a keeper. For the run it is the process of the server, with
-// Stdin and Stdout.
+// Conn is a run's connection to a keeper. To the run it looks like the server's process, with Stdin
+// and Stdout.
 type Conn struct {
 	Opened
 	Socket  string // its path
 	Started bool   // by this run
 
-	// Declined and Unclear are called for questions of the server that were declined before
-	// they reached the run: one that came during no request, and one that may have been
-	// about the request with this id. They may be nil.
+	// Declined and Unclear report questions of the server that were declined before they reached
+	// the run: one that came during no request, and one that may have been about the request with
+	// this id. Both may be nil.
 	Declined func(what, reason string)
 	Unclear  func(id int64)
 	// Dropped is called if the answer to the request with this id cannot be used.
@@ -60,19 +60,19 @@ type Conn struct {
 	once sync.Once
 }
 
-// Start starts a keeper. Its argv and environment are those of a program that reads a
-// [Spec] from stdin, and closes its stdout when it listens.
+// Start starts a keeper: argv and environment of a program that reads a [Spec] from stdin and
+// closes stdout once it listens.
 type Start struct {
 	Argv, Env []string
 	Spec      func() *Spec
 }
 
-// Attach connects to the keeper of a server. If there is none, it starts one; if start is
-// nil, the error is ErrNone. stderr gets what the server prints, and may be nil.
+// Attach connects to the keeper of a server. If there is none, it starts one; if start is nil, the
+// error is ErrNone. stderr, which may be nil, receives what the server prints.
 //
-// The error is a *[Failure] if the server cannot be used, or the cause of ctx. Every other
-// error means that the server cannot be kept. A connection that is returned with an error
-// describes it, and must be stopped too.
+// The error is a *[Failure] if the server cannot be used, or the cause of ctx. Any other error
+// means that the server cannot be kept. If a connection is returned with an error, it describes the
+// error and must be stopped too.
 func (f *Folder) Attach(ctx context.Context, a Attach, start *Start, stderr func(text string)) (*Conn, error) {
 	soon, cancel := context.WithTimeoutCause(ctx, within, fmt.Errorf("no answer within %s", within))
 	defer cancel()
@@ -155,7 +155,7 @@ func dial(ctx context.Context, path string, first []byte) (*Conn, error) {
 	return c, nil
 }
 
-// errNotOurs reports a socket whose other end belongs to another user.
+// errNotOurs reports a socket that belongs to another user.
 var errNotOurs = errors.New("another user has the socket")
 
 // checkPeer returns an error unless the process at the other end belongs to this user.
@@ -303,7 +303,7 @@ func (c *Conn) StderrTail() string {
 	return c.tail
 }
 
-// Stop detaches the run. The server goes on.
+// Stop detaches the run. The server continues.
 func (c *Conn) Stop(_, _ time.Duration) {
 	_ = c.conn.Close()
 	c.end("")
@@ -312,8 +312,8 @@ func (c *Conn) Stop(_, _ time.Duration) {
 // maxStop limits how long a keeper may take to end.
 const maxStop = 15 * time.Second
 
-// Stop ends a keeper and its server, and reports whether there was one. It returns when the
-// server has ended. dir is the folder of the socket.
+// Stop ends a keeper and its server, and reports whether there was one. It returns after the server
+// has ended. dir is the folder of the socket.
 func Stop(ctx context.Context, dir, name string) (stopped bool, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, maxStop, errors.New("the process that keeps the server does not end"))
 	defer cancel()
@@ -343,8 +343,8 @@ func isGone(err error) bool {
 		errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET)
 }
 
-// Runs reports whether the keeper behind a socket has a server that was started at a time. This
-// does not count as use.
+// Runs reports whether the keeper behind a socket has a server that was started at this time.
+// Asking does not count as use.
 func Runs(ctx context.Context, socket string, since time.Time) (bool, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, within, fmt.Errorf("no answer within %s", within))
 	defer cancel()

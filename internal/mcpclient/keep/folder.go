@@ -74,8 +74,8 @@ func (f *Folder) serverOf(o Origin) string {
 
 func (f *Folder) entryOf(o Origin) string { return f.serverOf(o) + f.hash(entryPart, o.Entry) }
 
-// Name returns the name of the socket for the server of an entry. process describes all
-// that makes the server.
+// Name returns the name of the socket for the server of an entry. process is everything that
+// distinguishes the server's process.
 func (f *Folder) Name(o Origin, process string) string {
 	return f.entryOf(o) + f.hash(processPart, process)
 }
@@ -122,18 +122,17 @@ func (f *Folder) sockets(matches func(name string) bool) []string {
 	return slices.DeleteFunc(all, func(name string) bool { return !matches(name) })
 }
 
-// OfServer returns the names of the sockets of all keepers of an entry, whatever it said
-// when they were started.
+// OfServer returns the names of the sockets of all keepers of an entry, including those started for
+// earlier versions of it.
 func (f *Folder) OfServer(o Origin) []string {
 	return f.sockets(func(name string) bool { return f.isOf(name, o) })
 }
 
 func (f *Folder) isOf(name string, o Origin) bool { return strings.HasPrefix(name, f.serverOf(o)) }
 
-// Outdated returns the names of the sockets of keepers that were started in the project
-// for entries that have changed or gone since, and removes the sessions with HTTP servers
-// of such entries. written has the entries of each settings file that was read, by file and
-// name.
+// Outdated returns the names of the sockets of keepers that were started in the project for entries
+// that have since changed or been removed. It also removes the sessions with HTTP servers of such
+// entries. written has the entries of each settings file that was read, by file and name.
 func (f *Folder) Outdated(root string, written map[string]map[string]string) []string {
 	isOutdated := func(name string) bool { return f.isOutdated(name, root, written) }
 	ForgetSessions(f.dir.Path, isOutdated)
@@ -155,8 +154,7 @@ func (f *Folder) isOutdated(name, root string, written map[string]map[string]str
 	return false
 }
 
-// Session is the session with an HTTP server that outlasts a run. It needs no keeper, only a
-// file.
+// Session is a session with an HTTP server that outlasts a run. It needs no keeper, only a file.
 type Session struct {
 	ID      string            `json:"id,omitempty"` // "" means the server has no sessions
 	Opening wire.Opening      `json:"opening"`
@@ -170,7 +168,7 @@ type Session struct {
 
 const sessionSuffix = ".session"
 
-// Session returns the session of a name, nil if there is none that can be read.
+// Session returns the session with a name; nil if there is none or it cannot be read.
 func (f *Folder) Session(name string) *Session {
 	data, err := f.dir.Read(name + sessionSuffix)
 	s := &Session{}
@@ -180,9 +178,9 @@ func (f *Folder) Session(name string) *Session {
 	return s
 }
 
-// SaveSession stores a session under a name, and reports whether it is the one that is stored
-// now: it does not replace another one. If it was stored before (again), it is not stored if it
-// was forgotten in the meantime.
+// SaveSession stores a session under a name, and reports whether it is the one that is stored now:
+// it does not replace a different session. With again, a session that was stored before, but has
+// been forgotten since, is not stored.
 func (f *Folder) SaveSession(ctx context.Context, name string, s *Session, again bool) (stored bool, err error) {
 	data, err := json.Marshal(s)
 	if err != nil {
@@ -227,8 +225,8 @@ func ForgetSessions(dir string, matches func(name string) bool) (forgotten int) 
 	return forgotten
 }
 
-// ForgetSessionsOf removes all sessions with the server of an entry, whatever it said when
-// they began.
+// ForgetSessionsOf removes all sessions with the server of an entry, including those that began
+// with earlier versions of it.
 func (f *Folder) ForgetSessionsOf(o Origin) {
 	ForgetSessions(f.dir.Path, func(name string) bool { return f.isOf(name, o) })
 }

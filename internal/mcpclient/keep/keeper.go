@@ -43,8 +43,8 @@ type Child interface {
 	StderrTail() string
 }
 
-// Keeper has the session with one server and passes it on to the runs that attach. It is
-// safe for concurrent use.
+// Keeper holds the session with one server, and shares it among the runs that attach. It is safe
+// for concurrent use.
 type Keeper struct {
 	spec     *Spec
 	listener *net.UnixListener
@@ -66,7 +66,7 @@ type Keeper struct {
 
 	mu         sync.Mutex
 	attached   map[*client]bool
-	runs       int         // attached runs that count
+	runs       int         // attached runs, without those that only look
 	since      time.Time   // start of the server
 	idle       time.Time   // when the last run detached
 	timer      *time.Timer // ends the keeper
@@ -79,7 +79,7 @@ type Keeper struct {
 // Listen creates the socket of a keeper and accepts runs, which wait until [Keeper.Serve]
 // or [Keeper.Fail] is called. The caller must call Close.
 func Listen(ctx context.Context, spec *Spec) (*Keeper, error) {
-	// The run that started us has found nobody behind this socket, and has the lock.
+	// The run that started us has the lock, and found nobody behind this socket.
 	if err := os.Remove(spec.Socket); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
@@ -102,7 +102,7 @@ func Listen(ctx context.Context, spec *Spec) (*Keeper, error) {
 	k.alone = ask.New(ask.Options{
 		Server: spec.Server, Workspace: spec.Workspace,
 		MaxParams: spec.MaxMessage, Logger: slog.New(slog.DiscardHandler),
-		// The keeper declares all that toolreg can do. A run that cannot declines.
+		// The keeper declares everything that toolreg supports. A run that cannot answer declines.
 		Callbacks: ask.Callbacks{Refused: k.declined,
 			Sample: func(context.Context, ask.Sampling) (json.RawMessage, error) {
 				return nil, errors.New("no run is attached")
@@ -113,7 +113,7 @@ func Listen(ctx context.Context, spec *Spec) (*Keeper, error) {
 	return k, nil
 }
 
-// Asker answers the server's questions that belong to no run, and declares what toolreg can
+// Asker answers questions of the server that belong to no run, and declares what toolreg can
 // answer.
 func (k *Keeper) Asker() *ask.Handler { return k.alone }
 
@@ -160,9 +160,9 @@ func (k *Keeper) Fail(f *Failure) {
 	close(k.decided)
 }
 
-// Serve passes a session on to the runs, until it has ended, no run has been attached for
-// long enough, a run stops the keeper, or ctx is done. The caller then ends the session.
-// ending puts into words how the session has ended by itself.
+// Serve shares a session among the runs, until the session has ended, no run has been attached for
+// long enough, a run stops the keeper, or ctx is done. The caller then ends the session. ending
+// describes how the session has ended by itself.
 func (k *Keeper) Serve(ctx context.Context, session *wire.Session, child Child, ending func(error) string) {
 	k.mu.Lock()
 	k.session, k.child, k.stderr = session, child, ""
@@ -199,7 +199,7 @@ func (k *Keeper) endIdle() {
 // Stopped is closed when the keeper must end.
 func (k *Keeper) Stopped() <-chan struct{} { return k.stop }
 
-// refuse removes the socket: no more runs can attach. If the socket has been replaced, it
+// refuse removes the socket, so that no more runs can attach. A socket that has been replaced
 // belongs to another keeper and stays.
 func (k *Keeper) refuse() {
 	k.mu.Lock()
@@ -242,7 +242,7 @@ func (k *Keeper) attach(c *client) bool {
 	return true
 }
 
-// detach removes a client. The time until the keeper ends begins with the last run.
+// detach removes a client. When the last run detaches, the keeper's idle time begins.
 func (k *Keeper) detach(c *client) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -269,7 +269,7 @@ func (k *Keeper) opened() Opened {
 	return o
 }
 
-// lists are the pages of lists that the server has sent, as it sent them.
+// lists caches the pages of lists that the server has sent, byte for byte.
 type lists struct {
 	mu      sync.Mutex
 	pages   map[string]page // by method and params
@@ -279,10 +279,10 @@ type lists struct {
 type page struct {
 	result  json.RawMessage
 	expires time.Time // zero if it is valid until the list changes
-	old     bool      // it was out of date when it came (ttlMs 0)
+	old     bool      // it was outdated on arrival (ttlMs 0)
 }
 
-// get returns a page that is up to date, or the last one if any will do.
+// get returns a current page, or with any also an outdated one.
 func (l *lists) get(key string, any bool) (result json.RawMessage, current bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -301,7 +301,7 @@ func (l *lists) get(key string, any bool) (result json.RawMessage, current bool)
 	return p.result, true
 }
 
-// put keeps a page, unless a list has changed since it was asked for.
+// put caches a page, unless the list has changed since it was requested.
 func (l *lists) put(key string, result json.RawMessage, changes int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -312,7 +312,7 @@ func (l *lists) put(key string, result json.RawMessage, changes int) {
 		l.pages = map[string]page{}
 	}
 	if method, params, _ := strings.Cut(key, " "); !strings.Contains(params, `"cursor"`) {
-		// The later pages are those of the earlier list.
+		// Later pages belong to the earlier version of the list.
 		maps.DeleteFunc(l.pages, func(other string, _ page) bool { return strings.HasPrefix(other, method+" ") })
 	}
 	p := page{result: result}
@@ -338,8 +338,8 @@ func (l *lists) changed() int {
 	return l.changes
 }
 
-// listPage returns a page of a list. If it is out of date as soon as it comes, a run that
-// calls a tool gets the last one, and the server is asked beside the call.
+// listPage returns a page of a list. If pages are always outdated on arrival, a run that calls a
+// tool gets the last one, and the server is asked concurrently with the call.
 func (c *client) listPage(ctx context.Context, r *wire.Request) (json.RawMessage, error) {
 	key := r.Method + " " + string(r.Params)
 	_, fresh := r.Meta[FreshMeta]

@@ -32,8 +32,8 @@ func (k *Keeper) onlyClient() (only *client) {
 	return only
 }
 
-// Answer answers a question of the server by the run whose request it is about. If that is
-// unknown, the question is declined, except that about the roots, which all runs share.
+// Answer lets the run answer whose request a question of the server is about. If that is unknown,
+// it declines, unless the question is about roots, which all runs share.
 func (k *Keeper) Answer(ctx context.Context, during *ask.Request,
 	method string, params json.RawMessage) (json.RawMessage, error) {
 	if c := clientOf(during); c != nil {
@@ -51,8 +51,8 @@ func (k *Keeper) declined(_, what, reason string) {
 	}
 }
 
-// Notified passes on a notification of the server: a log message to the run whose request
-// it is about, others to all.
+// Notified passes on a notification of the server: log messages to the run whose request they are
+// about, others to all runs.
 func (k *Keeper) Notified(during *ask.Request, method string, params json.RawMessage) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -81,8 +81,8 @@ func levels() []string {
 	return []string{"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"}
 }
 
-// wants reports whether the run has asked for log messages of this level. Runs that have
-// asked for none get what the server sends.
+// wants reports whether the run wants log messages of this level. A run that has requested no level
+// gets all that the server sends.
 func (c *client) wants(params json.RawMessage) bool {
 	level, _ := jsonx.Text(jsonx.Get(params, "level"))
 	c.mu.Lock()
@@ -113,7 +113,7 @@ func (c *client) setLevel(ctx context.Context, r *wire.Request) (json.RawMessage
 	return result, err
 }
 
-// subscribe begins or ends a subscription to a resource. The server has one for all runs.
+// subscribe begins or ends a subscription to a resource. At the server, all runs share one.
 func (c *client) subscribe(ctx context.Context, r *wire.Request) (json.RawMessage, error) {
 	uri, _ := jsonx.Text(jsonx.Get(r.Params, "uri"))
 	on := r.Method == "resources/subscribe"
@@ -152,8 +152,8 @@ func (c *client) unsubscribe(ctx context.Context) {
 	}
 }
 
-// The methods of what a run and its keeper tell each other. The first message of a run is
-// attach or stop.
+// The methods of messages between a run and its keeper. The first message of a run is attach or
+// stop.
 const (
 	methodAttach = "toolreg/attach"
 	methodStop   = "toolreg/stop"
@@ -168,14 +168,14 @@ const (
 	methodEnded    = "toolreg/ended"    // the server has exited
 )
 
-// FreshMeta is the member of _meta with which a run asks for a list anew.
+// FreshMeta is the member of _meta with which a run requests a list that is not cached.
 const FreshMeta = "toolreg/fresh"
 
-// Attach is how a run uses a keeper.
+// Attach says how a run uses a keeper.
 type Attach struct {
 	Name  string `json:"name"`            // of the socket
-	Looks bool   `json:"looks,omitempty"` // it only looks: the keeper's time goes on
-	Lists bool   `json:"lists,omitempty"` // it wants lists that are up to date
+	Looks bool   `json:"looks,omitempty"` // it only looks, so the keeper's idle time continues
+	Lists bool   `json:"lists,omitempty"` // it needs current lists
 }
 
 // Opened describes a kept server to a run that has attached.
@@ -192,13 +192,14 @@ type State struct {
 	PID   int       `json:"pid,omitempty"` // of a stdio server
 }
 
-// Failure is why the server of a keeper cannot be used.
+// Failure says why a keeper's server cannot be used.
 type Failure struct {
 	Phase  string `json:"phase"`
 	Reason string `json:"reason"`
 }
 
-// note is what a keeper tells a run during the session; which of it depends on the method.
+// note is a message from a keeper to a run during the session. Which fields are set depends on the
+// method.
 type note struct {
 	Text   string `json:"text,omitempty"`   // stderr
 	How    string `json:"how,omitempty"`    // ended
@@ -223,7 +224,7 @@ func rawNotification(method string, params json.RawMessage) []byte {
 	return append(line, "}\n"...)
 }
 
-// Spec is what a run hands over to the keeper that it starts. Strings are expanded.
+// Spec is what a run passes to a keeper that it starts. Strings are expanded.
 type Spec struct {
 	Name   string `json:"name"`   // of the socket
 	Socket string `json:"socket"` // its path
@@ -237,7 +238,8 @@ type Spec struct {
 	MaxMessage     int64         `json:"maxMessage"`      // and in it
 }
 
-// Process is all that makes a server: two runs that differ in it do not share one.
+// Process is everything that distinguishes a server's process. Runs that differ in it do not share
+// one.
 type Process struct {
 	Server    string          `json:"server"` // its name
 	Command   string          `json:"command"`
@@ -250,7 +252,7 @@ type Process struct {
 	Plan      json.RawMessage `json:"plan,omitempty"` // of its sandbox; absent if it is not confined
 	Root      string          `json:"root"`           // the project root
 	Workspace string          `json:"workspace"`      // its only root; "" means none
-	Consent   bool            `json:"consent"`        // the project is trusted for the run alone
+	Consent   bool            `json:"consent"`        // the project is trusted for this run only
 	User      int             `json:"user"`
 	Version   string          `json:"version"` // of toolreg
 }

@@ -85,7 +85,7 @@ func (t *tokens) send(r *http.Request, roundTrip func(*http.Request) (*http.Resp
 	}
 }
 
-// readBody is a body of which the beginning was read.
+// readBody is a body whose beginning was read.
 type readBody struct {
 	io.Reader
 	io.Closer

@@ -141,9 +141,9 @@ func (s *Session) negotiate(ctx context.Context, window time.Duration) (Opening,
 	}
 }
 
-// mayBeLegacy reports whether a server may speak the older revisions although it refused the
-// probe with err. After a refusal for lack of a login, initialize is not tried: some servers
-// allow it without a login, which would hide that one is needed.
+// mayBeLegacy reports whether a server may speak older revisions although it refused the probe with
+// err. If it refused for lack of a login, initialize is not tried: some servers allow it without a
+// login, which would hide that one is needed.
 func mayBeLegacy(err error) bool {
 	if refused, ok := errors.AsType[*HTTPError](err); ok {
 		return !refused.needsLogin
@@ -153,8 +153,9 @@ func mayBeLegacy(err error) bool {
 	return refused || unusable
 }
 
-// initialize performs the handshake of revisions up to 2025-11-25. A server that refuses the revision and names
-// older ones, which it should have answered with, is asked again for the newest of them.
+// initialize performs the handshake of revisions up to 2025-11-25. A server may refuse the revision
+// and name older ones, although it should have answered with one of them; it is then asked again
+// for the newest.
 func (s *Session) initialize(ctx context.Context) (Opening, error) {
 	begin := func(revision string) (json.RawMessage, error) {
 		return s.Do(ctx, &Request{Method: methodInitialize, revision: new(string), Params: marshal(map[string]any{
@@ -188,8 +189,8 @@ func (s *Session) initialize(ctx context.Context) (Opening, error) {
 	return Opening{revision, server}, nil
 }
 
-// olderIn returns the newest revision before LastLegacy that a refusal of initialize names, in its words or its
-// data; "" if it names none.
+// olderIn returns the newest revision before LastLegacy that a refusal of initialize names, in its
+// message or data; "" if it names none.
 func olderIn(err error) string {
 	refused, ok := errors.AsType[*jsonrpc.Error](err)
 	if !ok {
@@ -252,9 +253,9 @@ func shared(theirs []string, asked string) string {
 	return ""
 }
 
-// serverOf reads how a server describes itself in its answer to initialize or server/discover. A part in another
-// form than the protocol's costs that part alone: a capability is declared by its name, because some languages
-// write {"tools": []} for {"tools": {}}.
+// serverOf reads a server's description of itself in its answer to initialize or server/discover. A
+// malformed part is ignored alone. A capability counts as declared if its name is there, because
+// some languages write {"tools": []} for {"tools": {}}.
 func serverOf(answer json.RawMessage) (Server, error) {
 	if jsonx.KindOf(answer) != jsonx.Object {
 		return Server{}, &AnswerError{"its answer is not an object"}

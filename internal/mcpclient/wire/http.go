@@ -57,10 +57,10 @@ type HTTP struct {
 	stays   bool   // the session outlasts the connection
 }
 
-// NewHTTP returns the client for a server whose strings are expanded. limit applies to a
-// body or event that answers a request, maxEvent to an event that the server sends on its
-// own, in bytes. The jar has the cookies of the server: balancers find the replica of a session by
-// one. nil means that none are kept.
+// NewHTTP returns the client for a server whose strings are expanded. limit applies to a body or
+// event that answers a request, maxEvent to an event that the server sends on its own, in bytes.
+// The jar keeps the server's cookies, by which load balancers find the replica of a session; if
+// nil, none are kept.
 func NewHTTP(s settings.Server, limit *CurrentLimit, maxEvent int64, jar http.CookieJar) (*HTTP, error) {
 	endpoint := cmp.Or(s.HTTPURL, s.URL)
 	u, err := url.Parse(endpoint)
@@ -101,8 +101,8 @@ func headersOf(s settings.Server) (http.Header, error) {
 	return headers, nil
 }
 
-// Reread makes requests whose headers the server refuses be sent again, with those of the server that expand
-// returns then, if they differ. Call it before the first request.
+// Reread makes the client repeat requests whose headers the server refuses, with the headers that
+// expand returns then, if they differ. Call it before the first request.
 func (h *HTTP) Reread(expand func(context.Context) (settings.Server, error)) {
 	h.headers.Reread(func(ctx context.Context) (http.Header, error) {
 		s, err := expand(ctx)
@@ -284,9 +284,9 @@ func (h *HTTP) SessionID() string {
 	return h.session
 }
 
-// hasLost reports whether a refusal means that the server has been replaced since the handshake by one that speaks
-// other revisions, or keeps sessions; or, in an answer with a status of success or over SSE, that it does not have
-// the session any more. h may be nil.
+// hasLost reports whether a refusal means that the session is lost: since the handshake, the server
+// has been replaced by one that speaks other revisions or keeps sessions; or, in an answer with a
+// status of success or over SSE, it no longer has the session. h may be nil.
 func (h *HTTP) hasLost(err error) bool {
 	const serverError, sessionNotFound = -32000, -32001 // SDKs use these codes
 	failed, isFailed := errors.AsType[*HTTPError](err)

@@ -137,7 +137,7 @@ func (h *HTTP) resume(ctx context.Context, revision string, stream *eventStream)
 	}
 }
 
-// maxAnswer returns how large one event of the stream of an answer may be now.
+// maxAnswer returns the current size limit of an event in an answer's stream.
 func (h *HTTP) maxAnswer() int64 { return h.limit.Load().Bytes }
 
 // afterAnswer is how long to wait for the end of a stream that has delivered its answer,

@@ -18,8 +18,8 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// receiveAll receives the messages in a valid JSON text, see [decodeAll]. The error is about
-// what is not a message.
+// receiveAll receives the messages in a valid JSON text; see [decodeAll]. The error is about
+// malformed messages.
 func (s *Session) receiveAll(ctx context.Context, data json.RawMessage) error {
 	messages, malformed := decodeAll(data)
 	for _, m := range messages {
@@ -28,8 +28,8 @@ func (s *Session) receiveAll(ctx context.Context, data json.RawMessage) error {
 	return malformed
 }
 
-// receiveResponse is receiveAll for what came in the response to a request. An error without an id can only be
-// that of the request.
+// receiveResponse is receiveAll for the response to a request. An error without an id can only
+// belong to that request.
 func (s *Session) receiveResponse(ctx context.Context, r *Request, data json.RawMessage) error {
 	failure := jsonx.Get(data, "error")
 	if jsonx.KindOf(failure) == jsonx.Object && jsonx.IsNull(jsonx.Get(data, "id")) &&
@@ -210,7 +210,7 @@ func (s *Session) respond(ctx context.Context, during *ask.Request, r *jsonrpc.R
 		Message: "not a request that clients answer: " + text.Quote(r.Method)}
 }
 
-// refuse refuses a request beyond the limit.
+// refuse refuses a request that exceeds the limit.
 func (s *Session) refuse(ctx context.Context, r *jsonrpc.Request) {
 	select {
 	case s.table.refusing <- struct{}{}:

@@ -34,8 +34,8 @@ type message struct {
 	revision string   // sent in a header, "" for none
 }
 
-// decodeAll decodes the messages in a valid JSON text: one message or, up to revision
-// 2025-03-26, a list of messages. The error is about the last one that is malformed.
+// decodeAll decodes the messages in a valid JSON text: one message or, up to revision 2025-03-26, a
+// list of messages. The error is about the last malformed one.
 func decodeAll(data json.RawMessage) (messages []jsonrpc.Message, malformed error) {
 	parts, isList := jsonx.Elements(data)
 	if !isList {
@@ -103,7 +103,7 @@ func decodeMessage(raw json.RawMessage) (jsonrpc.Message, error) {
 	return m, nil
 }
 
-// refusalOf decodes the error of an answer. It returns nil if that has the wrong form.
+// refusalOf decodes the error of an answer; nil if it is malformed.
 func refusalOf(failure json.RawMessage) *jsonrpc.Error {
 	refused := &jsonrpc.Error{}
 	err := json.Unmarshal(failure, refused)
@@ -116,7 +116,8 @@ func refusalOf(failure json.RawMessage) *jsonrpc.Error {
 	return refused
 }
 
-// messageID decodes an id like the SDK: as a string or an integer. Servers of Gson return 1 as 1.0.
+// messageID decodes an id like the SDK: a string or an integer. Servers that use Gson return 1 as
+// 1.0.
 func messageID(raw json.RawMessage) jsonrpc.ID {
 	if s, ok := jsonx.Text(raw); ok {
 		id, _ := jsonrpc.MakeID(s)
@@ -137,17 +138,17 @@ type badMessageError struct {
 	id     jsonrpc.ID // of the request it may answer; invalid if unknown
 	answer bool       // it looks like an answer to one of our requests
 	reason string
-	cause  error // with which the request fails; nil means an AnswerError with the reason
+	cause  error // the error of the request; nil means an AnswerError with the reason
 	long   bool  // it was skipped because it is too long
 }
 
 func (e *badMessageError) Error() string { return fmt.Sprintf("malformed message: %s", e.reason) }
 
-// maxID is how close to an end of its message an id has to be for idOfLong, in bytes.
+// maxID is how close to the beginning or end of a message idOfLong looks for the id, in bytes.
 const maxID = 100
 
-// idOfLong returns the id of an answer of which the middle is unknown, if it is the first
-// or the last of its members but "jsonrpc"; otherwise an invalid id.
+// idOfLong returns the id of an answer whose middle is unknown, if the id is the first or last
+// member apart from "jsonrpc"; otherwise an invalid id.
 func idOfLong(head, tail []byte) jsonrpc.ID {
 	const version, id = `"jsonrpc"\s*:\s*"2.0"\s*`, `"id"\s*:\s*(\d+(?:\.0)?|"[^"\\]*")\s*`
 	found := regexp.MustCompile(`^\s*\{\s*(?:` + version + `,\s*)?` + id + `,`).
@@ -162,7 +163,7 @@ func idOfLong(head, tail []byte) jsonrpc.ID {
 	return messageID(found[1])
 }
 
-// invalidMessage returns the error for what is meant as a message, but is not JSON.
+// invalidMessage returns the error for data that was meant as a message but is not valid JSON.
 func invalidMessage(data []byte) *badMessageError {
 	bad := &badMessageError{answer: !bytes.Contains(data, []byte(`"method"`)), reason: "invalid JSON"}
 	if bad.answer {
@@ -204,8 +205,8 @@ type Request struct {
 	Asked    *ask.Request
 	Progress func(registry.Progress) // receives the progress before the result; may be nil
 
-	// Meta are further members of _meta. Relayed reports that they include those that the
-	// revision of the protocol requires, because the request is that of another client.
+	// Meta are additional members of _meta. Relayed says that they include the members that the
+	// revision of the protocol requires, because another client's request is passed on.
 	Meta    map[string]json.RawMessage
 	Relayed bool
 
@@ -213,7 +214,7 @@ type Request struct {
 	Headers http.Header // over HTTP: further headers, see [ParamHeaders]
 
 	revision *string           // of the handshake; nil means the negotiated one
-	trace    map[string]string // what hands on the trace, see [tracing.Inject]
+	trace    map[string]string // propagates the trace; see [tracing.Inject]
 
 	id       int64
 	cancel   context.CancelCauseFunc // fails the request
@@ -272,7 +273,7 @@ func (o *Options) params(r *Request, revision string) json.RawMessage {
 // TasksExtension is the extension with which a server may continue a call as a task.
 const TasksExtension = "io.modelcontextprotocol/tasks"
 
-// AppsExtension is the extension by which tools have pages that a client shows (MCP Apps).
+// AppsExtension is the extension for tools with pages that clients show (MCP Apps).
 const AppsExtension = "io.modelcontextprotocol/ui"
 
 // Apps is what a client that shows such pages declares.

@@ -47,7 +47,7 @@ func CheckParamHeaders(inputSchema json.RawMessage) error {
 	return headerCheck{}.schema(root, true, 0)
 }
 
-// headerCheck is one walk over an input schema. It has the header names in lower case.
+// headerCheck checks one input schema. It has the header names so far, in lower case.
 type headerCheck map[string]bool
 
 // schema checks a schema; reachable says that only "properties" lead to it from
@@ -107,8 +107,8 @@ func ParamHeaders(inputSchema, params json.RawMessage) http.Header {
 	return out
 }
 
-// MatchParamHeaders returns an error unless the headers of a call repeat its params as the input schema
-// demands. A schema that [CheckParamHeaders] does not accept demands nothing.
+// MatchParamHeaders returns an error unless the headers of a call repeat its params as the input
+// schema requires. A schema that [CheckParamHeaders] rejects requires nothing.
 func MatchParamHeaders(inputSchema, params json.RawMessage, headers http.Header) (err error) {
 	if CheckParamHeaders(inputSchema) != nil {
 		return nil
@@ -127,7 +127,7 @@ func MatchParamHeaders(inputSchema, params json.RawMessage, headers http.Header)
 	return err
 }
 
-// hasText reports whether a header has the text of a param. A number can be written in several ways.
+// hasText reports whether a header is equal to a param. A number can be written in several ways.
 func hasText(header string, value json.RawMessage) bool {
 	want, ok := headerText(value)
 	if jsonx.KindOf(value) == jsonx.Number {
@@ -168,11 +168,10 @@ func headerText(value json.RawMessage) (s string, ok bool) {
 	return "", false
 }
 
-// A header cannot carry every value as it is: others are encoded between these.
+// Values that a header cannot carry are encoded between these.
 const encodedBefore, encodedAfter = "=?base64?", "?="
 
-// encodeHeader encodes a value that a header cannot carry as it is, or that looks like an
-// encoded one.
+// encodeHeader encodes a value that a header cannot carry, or that looks like an encoded one.
 func encodeHeader(s string) string {
 	odd := strings.IndexFunc(s, func(r rune) bool { return r < ' ' || r > '~' }) >= 0
 	if odd || strings.TrimSpace(s) != s || strings.HasPrefix(s, encodedBefore) && strings.HasSuffix(s, encodedAfter) {

@@ -26,8 +26,8 @@ type HTTPError struct {
 	Status int    // of a refusal; 0 means not a refusal
 	Text   string // status line and first line of the body, or the reason
 
-	// Again is when a server that refuses for now (status 429 or 503) takes the request again;
-	// the zero time means that it does not say.
+	// Again is when a server that refuses temporarily (status 429 or 503) accepts the request
+	// again; zero if it does not say.
 	Again time.Time
 
 	// MayHaveRun is set if the server, or a proxy on the way to it, received the request and then failed, so that
@@ -43,9 +43,9 @@ func (e *HTTPError) Error() string { return e.Text }
 
 func (e *HTTPError) Unwrap() error { return e.cause }
 
-// losesSession reports whether a refusal means that the server does not have the session any
-// more, so that the request has not run: status 404 (transports, "Session Management"), 410,
-// or another with words about the session.
+// losesSession reports whether a refusal means that the server no longer has the session, so that
+// the request has not run: status 404 (transports, "Session Management"), 410, or another status
+// with text about the session.
 func (e *HTTPError) losesSession() bool {
 	switch e.Status {
 	case http.StatusNotFound, http.StatusGone:
@@ -62,13 +62,13 @@ func (e *HTTPError) losesSession() bool {
 // sessionHeader carries the id of a session.
 const sessionHeader = "Mcp-Session-Id"
 
-// namesLostSession reports whether a server says that it does not know the session, in words that
-// one which keeps something else in sessions would hardly use.
+// namesLostSession reports whether a server's text says that it does not know the session. It is
+// specific enough not to match servers that keep other things in sessions.
 func namesLostSession(said string) bool {
 	return regexp.MustCompile(`(?i)\b(no such|no valid|unknown|invalid|expired|unknown or expired|invalid or expired) (mcp )?session( id)?\b|\bsession( id)? (not found|(has )?expired|(is )?(unknown|invalid)|does not exist)`).MatchString(said)
 }
 
-// IsBusy reports whether the server refuses the request for now.
+// IsBusy reports whether the server refuses the request temporarily.
 func (e *HTTPError) IsBusy() bool {
 	return e.Status == http.StatusTooManyRequests || e.Status == http.StatusServiceUnavailable
 }

@@ -53,18 +53,17 @@ type Options struct {
 	Answer func(ctx context.Context, during *ask.Request,
 		method string, params json.RawMessage) (json.RawMessage, error)
 
-	// Notified gets every notification of the server except progress and cancellations,
-	// with our request that was running when it arrived, nil if none was. It must return at
-	// once, and reports whether it has handled the notification. It may be nil.
+	// Notified receives every notification of the server except progress and cancellations,
+	// together with our request that was running when it arrived, or nil. It must return
+	// immediately, and reports whether it has handled the notification. It may be nil.
 	Notified func(during *ask.Request, method string, params json.RawMessage) bool
 
 	// Changed is called when the server reports a change. It must return at once, and may
 	// be nil.
 	Changed func(Change)
 
-	// LogMessage receives the server's log messages, each with our request that was
-	// running when it arrived, nil if none was. If LogMessage is nil, log messages are
-	// dropped.
+	// LogMessage receives the server's log messages, each with our request that was running when it
+	// arrived, or nil. A nil LogMessage drops them.
 	LogMessage func(during *ask.Request, level, logger, text string)
 }
 
@@ -100,7 +99,7 @@ type Server struct {
 	Capabilities mcp.ServerCapabilities `json:"capabilities"`
 	Instructions string                 `json:"instructions,omitempty"` // for models; not to be trusted
 	Info         json.RawMessage        `json:"info,omitempty"`         // name and version as sent, nil if it sent none
-	Tasks        bool                   `json:"tasks,omitempty"`        // calls may go on as tasks (revision 2025-11-25)
+	Tasks        bool                   `json:"tasks,omitempty"`        // calls may continue as tasks (revision 2025-11-25)
 }
 
 // Opening is the result of a handshake, also for a session that continues over another link.
@@ -224,7 +223,7 @@ func (c *confirmation) await(ctx context.Context, r *Request) (early <-chan stru
 	select {
 	case <-c.open.c:
 	case <-time.After(maxStreamWait):
-		c.open.close() // no request waits any more
+		c.open.close() // no request needs to wait any more
 	case <-ctx.Done():
 	}
 	return nil
@@ -259,7 +258,7 @@ func (s *Session) exchangeOnce(ctx context.Context, r *Request) (json.RawMessage
 	defer stop()
 	err = s.send(within, m)
 	if errors.Is(err, io.ErrClosedPipe) {
-		err = nil // the session has ended or is about to, and has the reason
+		err = nil // the session has ended or is about to, and knows the reason
 	}
 	if err == nil {
 		select {
@@ -392,8 +391,8 @@ func (s *Session) Wait() {
 	s.running.Wait()
 }
 
-// spawn runs f in a goroutine unless Wait was called, and reports whether it does. f must
-// return when the session is closed.
+// spawn runs f in a goroutine unless Wait was called, and reports whether it did. f must return
+// when the session is closed.
 func (s *Session) spawn(f func()) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

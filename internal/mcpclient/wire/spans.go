@@ -12,8 +12,8 @@ import (
 	"github.com/toolreg/toolreg/internal/tracing"
 )
 
-// startSpan begins the span of a request, over HTTP if h is not nil. One that listens has none, since it does not
-// end.
+// startSpan begins the span of a request, over HTTP if h is not nil. A request that listens has
+// none, because it does not end.
 func startSpan(ctx context.Context, r *Request, revision string, h *HTTP) (context.Context, *tracing.Span) {
 	if r.Method == methodListen {
 		return ctx, nil

@@ -44,8 +44,7 @@ func NewStdio(stdout io.Reader, stdin io.WriteCloser, limit *CurrentLimit, log *
 // [*AnswerError]. Call it before [Start].
 func (l *Stdio) SkipLong() { l.lines.skipsLong = true }
 
-// Checked skips the check of each line's syntax, because the sender has made it. Call it
-// before [Start].
+// Checked skips the syntax check of lines, because the sender has done it. Call it before [Start].
 func (l *Stdio) Checked() { l.lines.checked = true }
 
 // Skipped returns the text so far on the server's stdout that is not a message.
@@ -209,8 +208,8 @@ func (l *lineReader) line() ([]byte, error) {
 // maxLong is how much longer than its limit a line that is skipped may be.
 const maxLong = 4
 
-// skipLong skips the rest of a line that exceeds the limit. The error tells which request the
-// line has answered. head is its beginning, part was read last, and total is their length.
+// skipLong skips the rest of a line that exceeds the limit. The error says which request the line
+// answers. head is its beginning, part was read last, and total is their length.
 func (l *lineReader) skipLong(head, part []byte, total int, most Limit) error {
 	tail := slices.Clone(part)
 	for ; !bytes.HasSuffix(tail, []byte("\n")); total += len(part) {

@@ -151,8 +151,8 @@ func (s *Session) ListenToLists(ctx context.Context) {
 const (
 	// maxListens is how many stalls end the attempts to listen.
 	maxListens = 3
-	// maxAway is how often in a row a server may be away that had a stream before, which with growing pauses is
-	// long enough for it to start again.
+	// maxAway is how often in a row a server that had a stream before may be unavailable. With
+	// growing pauses, that is long enough for a restart.
 	maxAway = 6
 )
 
@@ -189,7 +189,8 @@ func (s *Session) listenUntil(ctx context.Context, maxEvent int64,
 	}
 }
 
-// isAway reports whether a request has not reached the server, or something on the way says that it is away.
+// isAway reports whether a request has not reached the server, or an intermediary says that the
+// server is unavailable.
 func isAway(err error) bool {
 	failed, ok := errors.AsType[*HTTPError](err)
 	return ok && (failed.Status == 0 || failed.Status >= http.StatusInternalServerError)
@@ -345,9 +346,9 @@ type eventStream struct {
 	stalls int           // how often in a row a connection has ended soon and without anything new
 }
 
-// read passes on the data of each message event, until use returns false or the connection
-// ends, for which it returns the reason. An event that is not terminated counts only if its
-// data is whole, and one that is too long is not read again.
+// read passes the data of each message event to use, until use returns false or the connection
+// ends, and returns the reason. An unterminated event counts only if its data is complete. An event
+// that is too long is not requested again.
 func (s *eventStream) read(r io.Reader, limit func() int64, use func(data []byte) (more bool)) error {
 	for events := newEventReader(r, limit); ; {
 		e, err := events.next()
@@ -373,8 +374,8 @@ func isVisible(s string) bool {
 	return strings.IndexFunc(s, func(r rune) bool { return r < 0x21 || r > 0x7E }) < 0
 }
 
-// lasting is how long a connection is open that ends because something on the way closes what is
-// idle. Many balancers do after a minute, so its end says nothing about the server.
+// lasting is the least duration of a connection that may have been closed for idleness by an
+// intermediary. Many load balancers do so after a minute, so its end says nothing about the server.
 const lasting = 5 * time.Second
 
 // ended counts the end of a connection that was opened at a time.

@@ -32,9 +32,9 @@ var (
 	ErrWithdrawn   = errors.New("the server withdrew its question")
 )
 
-// table has the requests of a session that are not answered yet: ours, and the server's
-// questions. It knows whether the session has ended, so that no request begins after that. It
-// is safe for concurrent use.
+// table holds the unanswered requests of a session: ours, and the server's questions. It knows
+// whether the session has ended, so that no request begins afterwards. It is safe for concurrent
+// use.
 type table struct {
 	mu         sync.Mutex
 	err        error                                  // why the session ended
@@ -71,8 +71,8 @@ func (t *table) forget(r *Request) {
 	}
 }
 
-// remove removes a request, and cancels the questions if none of our requests is running any
-// more. t.mu is held.
+// remove removes a request, and cancels all questions if no other request of ours is running. t.mu
+// is held.
 func (t *table) remove(r *Request) {
 	delete(t.pending, r.id)
 	if len(t.questions) > 0 && t.oldest() == nil {
@@ -118,8 +118,8 @@ func (t *table) answerMalformed(bad *badMessageError) bool {
 	return true
 }
 
-// Fail makes the request with this id fail, because whatever is between us and the server has
-// dropped its answer.
+// Fail fails the request with this id, because something between us and the server has dropped its
+// answer.
 func (t *table) Fail(id int64, err error) {
 	made, _ := jsonrpc.MakeID(float64(id))
 	t.answer(made, nil, err)
@@ -152,8 +152,8 @@ func (t *table) onlyRequest() (only *Request) {
 	return only
 }
 
-// MarkUnclear records that a question was declined, by whatever is between us and the
-// server, because it may have been about the request with this id.
+// MarkUnclear records that something between us and the server declined a question that may have
+// been about the request with this id.
 func (t *table) MarkUnclear(id int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -273,7 +273,7 @@ func (t *table) end(err error) {
 	t.endQuestions(ErrClosed)
 }
 
-// Retire lets no more requests begin, which then fail with cause. Those that are pending go on.
+// Retire makes new requests fail with cause. Pending ones continue.
 func (t *table) Retire(cause error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -172,8 +172,8 @@ func (s *Settings) apis(m *merge.Merged) {
 	}
 }
 
-// oneName makes the later of a server and an API with one name unusable, because
-// NAME__tool would be a tool of either.
+// oneName makes the later of a server and an API with the same name unusable, because NAME__tool
+// would be ambiguous.
 func oneName(server, api *Server) {
 	first, second, kind := server, api, "an MCP server"
 	if api.Origin.Scope < server.Origin.Scope {
@@ -185,8 +185,8 @@ func oneName(server, api *Server) {
 	}
 }
 
-// WithServer returns settings in which a server of [Settings.Servers] has another entry and is
-// enabled, to try it.
+// WithServer returns settings in which a server of [Settings.Servers] has a different entry and is
+// enabled, to test it.
 func (s *Settings) WithServer(name string, entry json.RawMessage) (*Settings, error) {
 	x := s.Merged().Index
 	node, problem := layers.ReadEntry(x, table.ServersKey, name, entry)
@@ -260,7 +260,7 @@ func hooks(m *merge.Merged) []Hook {
 	return out
 }
 
-// ownToolOptions returns the options without those of the project, if it has any.
+// ownToolOptions returns the tool options without the project's; nil if the project has none.
 func ownToolOptions(m *merge.Merged) (out []ToolOption) {
 	row := m.Index.Row("toolOptions")
 	own := m.Without(func(e layers.Setting) bool { return e.Row == row && e.Origin.Scope == ScopeProject })

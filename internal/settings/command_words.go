@@ -17,10 +17,9 @@ import (
 	"github.com/toolreg/toolreg/internal/settings/table"
 )
 
-// splitCommands moves arguments that were written in a server's command, as in
-// "npx -y foo", to its args, unless there is a file of that name. From then on the server
-// is the same as if it had been written so. Consent covers both readings, since the file
-// may appear later.
+// splitCommands moves arguments that were written in a server's command, as in "npx -y foo", to its
+// args, unless a file has that name. The server is then the same as if it had been written in two
+// settings. Trust covers both readings, since the file may appear later.
 func splitCommands(set *Settings, env expand.Environ) (out []registry.Diagnostic) {
 	for i := range set.Servers {
 		s := &set.Servers[i]
@@ -75,8 +74,8 @@ func isProgram(s *Server, root string, env expand.Environ) bool {
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
-// noteWindows tells of entries that were written for the command interpreter of Windows: those that
-// run it elsewhere, and those with %NAME%, which nothing expands where the interpreter is not run.
+// noteWindows reports entries that were written for Windows: those that run its command interpreter
+// on another system, and those with %NAME% where no interpreter expands it.
 func noteWindows(servers []Server) (out []registry.Diagnostic) {
 	for i := range servers {
 		s := &servers[i]
@@ -111,8 +110,8 @@ func noteWindows(servers []Server) (out []registry.Diagnostic) {
 	return out
 }
 
-// cutExtension returns the name of a program that is a script or program of Windows without its
-// extension; "" for any other.
+// cutExtension returns the name of a Windows program or script without its extension; "" for other
+// commands.
 func cutExtension(command string) string {
 	for _, extension := range []string{".cmd", ".bat", ".exe"} {
 		if n := len(command) - len(extension); n > 0 &&

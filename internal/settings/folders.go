@@ -135,13 +135,13 @@ type Place struct {
 	Reason string     `json:"reason,omitempty"` // why it is ignored
 }
 
-// expandKnown returns what expands a word as it is when a program is run.
+// expandKnown returns a function that expands a word as when a program is run.
 func expandKnown(env expand.Environ) func(string) (string, error) {
 	return func(s string) (string, error) { return expand.Word(s, env.Lookup) }
 }
 
 // FileIn returns the settings file in a folder, or "" if there is none. Two of
-// them in one folder are an [*document.Error].
+// them in one folder are a [*document.Error].
 func FileIn(dir string) (string, error) {
 	path, problem := fileIn(dir)
 	if problem != nil {

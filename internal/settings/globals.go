@@ -84,7 +84,7 @@ const approvalMode = "approvalMode"
 // ResolveGlobals reads only the global flags and their variables, without any
 // settings file. Flags may be nil or lack some of the flags. Variables come
 // from the process's environment; an empty one is treated as unset. Durations are
-// whole milliseconds or Go durations. The error is an [*document.Error].
+// whole milliseconds or Go durations. The error is a [*document.Error].
 func ResolveGlobals(flags *pflag.FlagSet) (Globals, error) {
 	s := newScalars(flags)
 	return s.globals(), document.NewError(s.problems)
@@ -312,7 +312,7 @@ func splitter(separator string) func(text string) []string {
 	}
 }
 
-// Command returns a command to type that is about the same files as this run.
+// Command returns a command line that applies to the same files as this run.
 func (g *Globals) Command(command string) string {
 	words := []string{"toolreg"}
 	if g.Root != "" {

@@ -151,8 +151,9 @@ func (l *loader) importFile(scope Scope, program string, f imports.File) (trust.
 	return file, file.Path != ""
 }
 
-// addImported adds the servers of a layer whose names are not taken. A server that cannot be imported
-// takes its name from the program's other files: there it would be another one than the program has.
+// addImported adds the servers of a layer whose names are not taken. The name of a server that
+// cannot be imported counts as taken for the program's other files: an entry of that name there is
+// not the one that the program uses.
 func (l *loader) addImported(m *merge.Merged, program string, from *imports.Layer) {
 	l.importedFrom[from.File] = program
 	l.found[program] += from.Servers
@@ -179,7 +180,7 @@ func (l *loader) addImported(m *merge.Merged, program string, from *imports.Laye
 				if i >= len(servers) {
 					was.Row, was.Value = m.Index.Row(table.APIsKey), jsonx.NewObject(jsonx.NewMember(f.Name, jsonx.NewObject()))
 				}
-				m.AddFirst(was) // what the person allows by the name does not reach the project's
+				m.AddFirst(was) // rules that allow the name do not apply to the project's server
 			}
 			return true
 		})
@@ -190,8 +191,8 @@ func (l *loader) addImported(m *merge.Merged, program string, from *imports.Laye
 	}
 }
 
-// view returns the program for which alone the run answers, and removes the tools and filters
-// of the settings; nil if the run is about the whole registry. See [Options.View].
+// view returns the program that alone is shown in this run, and removes the tools and filters of
+// the settings; nil if the run shows the whole registry. See [Options.View].
 func (l *loader) view(m *merge.Merged) *imports.Program {
 	if !l.opts.View || l.opts.Import == nil || len(l.globals.Imports) == 0 || len(m.List("imports").Entries) > 0 {
 		return nil
@@ -214,7 +215,7 @@ func (l *loader) view(m *merge.Merged) *imports.Program {
 	return &p
 }
 
-// setPrograms records from whose files servers were imported.
+// setPrograms records which programs' files servers were imported from.
 func (l *loader) setPrograms(s *Settings) {
 	for i := range s.Servers {
 		if name, ok := l.importedFrom[s.Servers[i].Origin.Name]; ok && s.Servers[i].Origin.Scope != ScopeFile {

@@ -20,7 +20,7 @@ import (
 //
 // The diagnostics report unknown keys, a project that is not trusted, files that were ignored, and
 // sources that cannot be used because of a mistake in their entry (Server.Err, Command.Err). The
-// error is an [*document.Error] with all other mistakes in all files, variables and flags that apply.
+// error is a [*document.Error] with all other mistakes in all files, variables and flags that apply.
 // Nothing from an untrusted project applies; mistakes in its settings are diagnostics too.
 func Load(o Options) (*Settings, []registry.Diagnostic, error) {
 	l := newLoader(o)
@@ -66,7 +66,7 @@ func Root(o Options) (string, error) {
 // wrong. The registry uses the same code when it loads the source.
 const CodeSourceFailed = "source_failed"
 
-// sourceFaults reports the sources that cannot be used because of a mistake.
+// sourceFaults reports sources that cannot be used because of mistakes in their settings.
 func (l *loader) sourceFaults(s *Settings) {
 	tell := func(code, source string, err error) {
 		if err != nil {

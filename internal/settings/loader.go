@@ -53,7 +53,7 @@ type Proposed struct {
 // of the project are ignored because they are not trusted.
 const CodeProjectUntrusted = "project_untrusted"
 
-// loader is the state of one Load.
+// loader holds the state of a call of Load.
 type loader struct {
 	index     *table.Index
 	scalars   *scalars
@@ -63,7 +63,7 @@ type loader struct {
 	root      string
 	layers    []*layers.Layer // the layers that apply, lowest first
 	named     []*layers.Layer // the layers of --settings
-	real      []string        // their files, with links resolved, but for those from a pipe
+	real      []string        // their paths with links resolved, except for pipes
 	project   *Project
 	problems  []document.Problem
 	diags     []registry.Diagnostic
@@ -72,8 +72,8 @@ type loader struct {
 	serverFiles serverFiles
 
 	imported       []*imports.Layer // of other programs' files in the project, in order
-	mine           []*layers.Layer  // of the person's
-	documents      document.Foreign // of both
+	mine           []*layers.Layer  // files of other programs that are the person's
+	documents      document.Foreign // caches documents of both
 	switches       imports.Switches // of the program whose files are being added
 	faulty         []Named          // of that program, the servers that cannot be imported
 	withoutImports bool             // the project is trusted except for imported files

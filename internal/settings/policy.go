@@ -116,7 +116,7 @@ type Hook struct {
 type ToolOptions struct {
 	ToolOption
 	Named bool // whether an entry names the tool exactly, not by a glob
-	// Shortened is set if the project asks for a longer cache than it may have.
+	// Shortened is set if the project sets a longer cache time than it may.
 	Shortened bool
 }
 

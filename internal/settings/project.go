@@ -85,9 +85,9 @@ func (l *loader) isNamed(real string) bool {
 	return slices.Contains(l.real, real)
 }
 
-// decideTrust collects what a grant covers and decides whether the project's own
-// settings apply. fromProject is nil if the project has none beyond what
-// --settings names. imports are the files of other programs.
+// decideTrust collects what a grant covers and decides whether the project's own settings apply.
+// fromProject is nil if the project has no settings except those that --settings names. imports are
+// the files of other programs.
 func (l *loader) decideTrust(dir string, fromProject *layers.Layer, files, imports []trust.File) {
 	p := l.describe(dir, fromProject, files, imports)
 	if len(p.Covered) == 0 && p.Obstacle == "" {
@@ -146,9 +146,9 @@ func (l *loader) describe(dir string, fromProject *layers.Layer, files, imports 
 	return p
 }
 
-// userRunners lists the servers of the user's own settings that start in the project once
-// it is trusted, and then look for files to run there. Trust covers none of these files,
-// because it is the same for every user.
+// userRunners lists servers in the user's own settings that start in the project once it is
+// trusted, and may then run files there. Trust does not cover these files, because it must be the
+// same for every user.
 func userRunners(servers []Server, known func(string) (string, error)) []string {
 	var out []string
 	for _, s := range servers {
@@ -164,7 +164,7 @@ func userRunners(servers []Server, known func(string) (string, error)) []string 
 	return out
 }
 
-// asked returns a layer as a file for which consent is asked; an empty one for nil.
+// asked returns a layer in the form that package consent examines; an empty file for nil.
 func (l *loader) asked(layer *layers.Layer) *consent.File {
 	if layer == nil {
 		layer = &layers.Layer{}
@@ -196,8 +196,8 @@ func (l *loader) cover(dir string, fromProject *layers.Layer, files []trust.File
 	return covered, plugins, err
 }
 
-// trustWithoutImports applies a project that is trusted except for the files of
-// other programs, which the setting imports has added since the grant.
+// trustWithoutImports applies a project that is trusted except for files of other programs, because
+// the setting imports was added after the grant.
 func (l *loader) trustWithoutImports(p *Project, dir string, fromProject *layers.Layer, files []trust.File) {
 	covered, _, err := l.cover(dir, fromProject, files, consent.Programs(l.asked(fromProject)))
 	if err != nil || len(covered) == 0 || l.opts.Trust == nil {

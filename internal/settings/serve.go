@@ -9,12 +9,12 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// everyRequest is the glob of serve.oauth.scopes for the scope of every request.
+// everyRequest is the key of serve.oauth.scopes for scopes that every request needs.
 const everyRequest = "*"
 
-// ToolScope is a scope that the token of a client must have (serve.oauth.scopes).
+// ToolScope is a scope that a client's token must have (serve.oauth.scopes).
 type ToolScope struct {
-	Tool   string // name or glob of the tools whose calls need it; "*" = every request needs it
+	Tool   string // name or glob of tools whose calls need it; "*" means that every request needs it
 	Scope  string
 	Origin Origin
 }
@@ -65,8 +65,8 @@ type CallLimit struct {
 	Tool   string        `setting:"tool"`   // glob; "" means all
 	Calls  int           `setting:"calls"`
 	Per    time.Duration `setting:"per"` // positive
-	// Rank tells limits for the same client, group and tool apart: it is the number of
-	// different shorter times among them. A changed time does not change it.
+	// Rank distinguishes limits for the same client, group and tool: it is the number of different
+	// shorter times among them. Changing a time does not change the rank.
 	Rank   int
 	Origin Origin
 }

@@ -124,7 +124,7 @@ type Server struct {
 	Excluded     *Origin          // the mcp.allowed/mcp.excluded setting that excludes it; nil means connect
 	Replaces     *Origin          // the entry of the person that this one of a project replaces; nil means none
 	Origin       Origin
-	Err          error // the mistakes in its entry, an [*document.Error], which make it unusable; nil means none
+	Err          error // the mistakes in its entry, a [*document.Error], which make it unusable; nil means none
 }
 
 func (s *Server) isOwn() bool { return s.Origin.Scope == ScopeUser || s.Origin.Scope == ScopeSystem }
@@ -166,10 +166,10 @@ type APIKey struct {
 // IsRemote reports whether the document is at an address.
 func (a *API) IsRemote() bool { return strings.Contains(a.Spec, "://") }
 
-// EntryState is what has become of a server's entry.
+// EntryState says what has become of a server's entry.
 type EntryState int
 
-// What an entry may be.
+// The states of an entry.
 const (
 	// EntryElsewhere is an entry in a file that exists but is not read in this run.
 	EntryElsewhere EntryState = iota
@@ -177,14 +177,14 @@ const (
 	EntryGone
 	// EntryUntrusted is an entry in settings of the project, which are not trusted.
 	EntryUntrusted
-	// EntryUnreadable may be in settings of the project, which cannot be read.
+	// EntryUnreadable is an entry that may be in the project's settings, which cannot be read.
 	EntryUnreadable
 	// EntryInEffect is an entry of [Settings.Servers], which may be turned off.
 	EntryInEffect
 )
 
-// serverFiles has the servers in each file that was read, whether its settings apply or
-// not; nil if they are unknown. A folder stands for the file in it.
+// serverFiles has the servers in each file that was read, whether or not its settings apply; nil if
+// they are unknown. A folder stands for the settings file in it.
 type serverFiles map[string][]serverEntry
 
 type serverEntry struct {

@@ -1,11 +1,11 @@
 // Package settings finds, reads, checks and merges the settings into plain structs.
 //
-// Load finds the files and reads each scope in order of precedence with package
-// layers, which checks each value against its row in package table, and the files of
-// other programs with package imports. It asks package consent what a project's own
-// files would do. What applies, package merge puts together; for scalars viper decides
-// between flag, variable and file. Strings stay as written until they are used; package values then
-// expands variables and references. Package edit changes settings files.
+// Load finds the files and reads each scope in order of precedence with package layers, which
+// checks each value against its row in package table, and files of other programs with package
+// imports. Package consent tells it what a project's own files would do. Package merge merges what
+// applies; for scalars, viper decides between flag, variable and file. Strings stay as written
+// until they are used; package values then expands variables and references. Package edit changes
+// settings files.
 package settings
 
 import (
@@ -35,8 +35,8 @@ import (
 type Settings struct {
 	ProjectRoot string // absolute; where discovery and call commands run
 	Workspace   string // absolute; the tree that file tools may touch
-	// NoWorkspace says that Workspace is the root of the file system only because the run began
-	// there: file and shell tools are left out.
+	// NoWorkspace is set if Workspace is the root of the file system only because the run started
+	// there. File and shell tools are then left out.
 	NoWorkspace bool
 
 	DiscoveryCommand Command       `setting:"toolDiscoveryCommand"`
@@ -101,12 +101,12 @@ type Settings struct {
 	// Globals holds the global flags and their variables.
 	Globals Globals
 
-	// View is the program for which alone the run answers, so that the registry has its servers
-	// and nothing else; nil for the whole registry.
+	// View is the program whose servers alone are the registry of this run; nil for the whole
+	// registry.
 	View *imports.Program
 
-	// NothingImported is set if a program of --import has no servers. It is an error for what
-	// looks at tools.
+	// NothingImported is set if a program of --import has no servers. Commands that look at tools
+	// return it as an error.
 	NothingImported *NothingImportedError
 
 	// Project is the state of the project's own settings and plugins; nil if it has none.
@@ -190,7 +190,7 @@ type Project struct {
 	Covered  []trust.File   // contents of Files, for trust.Store.Grant
 	Granted  time.Time      // of the last grant; zero if there was none
 	Changes  []trust.Change // since the last grant
-	Outside  bool           // it is trusted, and Changes are those of programs on PATH
+	Outside  bool           // it is trusted, but programs on PATH have changed, as in Changes
 	Obstacle string         // why no grant is possible; "" if one is
 }
 
@@ -202,12 +202,12 @@ func (s *Settings) Merged() *merge.Merged {
 	return s.merged
 }
 
-// RawNamed returns the entries of composites, overrides, toolOptions, context or
-// mcpServers, merged by name, in file order.
+// RawNamed returns the entries of composites, overrides, toolOptions, context or mcpServers, merged
+// by name, in file order.
 func (s *Settings) RawNamed(key string) []Named { return s.Merged().Named(key) }
 
-// Setting returns the effective value of a setting that is replaced as a whole; its
-// name is empty. Its Value is null if the setting has neither a value nor a default.
+// Setting returns the effective value of a setting that is replaced as a whole. Its name is empty,
+// and its Value is null if there is neither a value nor a default.
 func (s *Settings) Setting(key string) Named {
 	if e, ok := s.Merged().Last(key); ok {
 		return Named{Value: e.Value, Origin: e.Origin}
@@ -215,10 +215,10 @@ func (s *Settings) Setting(key string) Named {
 	return Named{Value: s.Merged().Index.Row(key).DefaultValue()}
 }
 
-// For returns the settings whose env, inheritEnv and sandbox hold for a program that a setting of
-// this scope names. Those of a project hold for the programs of the project alone: they could
-// keep a program of the person's from its own files, or lead it to other ones. It returns s if
-// there is no difference.
+// For returns the settings with the env, inheritEnv and sandbox that apply to a program which a
+// setting of this scope names. A project's apply only to the project's programs: they could keep a
+// program of the person's settings from its own files, or point it at others. It returns s if there
+// is no difference.
 func (s *Settings) For(scope Scope) *Settings {
 	if scope == ScopeProject || s.merged == nil {
 		return s
@@ -237,10 +237,10 @@ func (s *Settings) For(scope Scope) *Settings {
 	return &out
 }
 
-// StartsOutside reports whether a stdio server without a cwd must not start in the
-// project root: it is the person's own, and many programs, such as npx and python3 -m,
-// run code that they find in their working directory. That code may run once the person
-// has trusted the project; a blank file or none asks for no trust, so it gives none.
+// StartsOutside reports whether a stdio server without a cwd must not start in the project root.
+// That is the case for the person's own servers, because many programs, such as npx and python3 -m,
+// run code that they find in their working directory. That code may run once the person has trusted
+// the project. A blank or missing settings file needs no trust, and so gives none.
 func (s *Settings) StartsOutside(server Server) bool {
 	if !server.isOwn() {
 		return false
@@ -248,18 +248,18 @@ func (s *Settings) StartsOutside(server Server) bool {
 	return !s.trustsProject()
 }
 
-// trustsProject reports whether the person has trusted the project, by a grant or for this
-// run. That its settings need no trust, as a blank file, is not enough.
+// trustsProject reports whether the person has trusted the project, by a grant or for this run.
+// Settings that need no trust, such as a blank file, are not enough.
 func (s *Settings) trustsProject() bool {
 	return s.Globals.TrustProject || s.Project != nil && s.Project.Trusted && !s.Project.Granted.IsZero()
 }
 
-// TrustsLock reports whether the project's lock file may say to which server a name
-// belongs, also to one of the person's own: the person has trusted the project, or has
-// named a settings file in it, which may say as much.
+// TrustsLock reports whether the project's lock file may say which server a name belongs to, even
+// if that is one of the person's own. It may if the person has trusted the project, or has named a
+// settings file in it, which could say the same.
 func (s *Settings) TrustsLock() bool { return s.trustsProject() || s.namedInside }
 
-// KeepOf returns how long a server is kept while no run uses it; 0 if it is not.
+// KeepOf returns how long a server is kept while no run uses it; zero means that it is not kept.
 func (s *Settings) KeepOf(server Server) time.Duration {
 	switch {
 	case server.PerClient || server.Type == "sse":
@@ -270,9 +270,9 @@ func (s *Settings) KeepOf(server Server) time.Duration {
 	return s.KeepServers
 }
 
-// Scripts returns the absolute paths of the programs and scripts in the workspace that
-// commands in effect run, see [trust.Scripts], and the manifests of plugins there. folders are
-// those where a new plugin counts, but for those that hold the workspace.
+// Scripts returns the absolute paths of programs and scripts in the workspace that commands in
+// effect run, see [trust.Scripts], and of manifests of plugins there. folders are the folders where
+// a new plugin would be used, except those that contain the workspace.
 func (s *Settings) Scripts(environ []string) (scripts, folders []string, err error) {
 	folders, manifests, programs := s.programs(environ)
 	scripts, err = trust.Scripts(s.Workspace, programs)
@@ -316,16 +316,16 @@ func (s *Settings) PluginFolder(e Entry, word func(string) (string, error)) (str
 	return filepath.Join(base, path), nil
 }
 
-// Missing returns the absolute paths of files that are not in the workspace, but that programs of
-// the settings might run or load if they were.
+// Missing returns the absolute paths of files outside the workspace that do not exist, but that
+// programs of the settings might run or load if they did.
 func (s *Settings) Missing(environ []string) map[string]bool {
 	_, _, programs := s.programs(environ)
 	return trust.Missing(s.Workspace, programs)
 }
 
-// Unasked returns the absolute paths of files and folders that are run or obeyed without a question, as
-// far as they are known: the scripts of the settings, the folders of plugins, where a new one counts, and
-// what trust in the project covers or would cover.
+// Unasked returns the absolute paths of files and folders that are run or obeyed without a
+// question, as far as they are known: scripts of the settings, folders of plugins, where a new one
+// would be used, and what trust in the project covers or would cover.
 func (s *Settings) Unasked(environ []string) []string {
 	folders, out, programs := s.programs(environ)
 	scripts, _ := trust.Scripts(s.Workspace, programs)
@@ -443,8 +443,8 @@ func (s *Settings) OptionsOf(t *registry.Tool) ToolOptions {
 	return out
 }
 
-// ownCache returns how long a project may cache the results of a tool: as long as other scopes
-// do. If they say nothing, there is no limit, but for built-in tools, whose results depend on the
+// ownCache returns how long a project may cache the results of a tool: as long as other scopes do.
+// If they set nothing, there is no limit, except for built-in tools, whose results depend on the
 // person's own files and rules.
 func (s *Settings) ownCache(t *registry.Tool) (limit *time.Duration) {
 	if t.Source == registry.SourceBuiltin {
@@ -458,7 +458,7 @@ func (s *Settings) ownCache(t *registry.Tool) (limit *time.Duration) {
 	return limit
 }
 
-// EntryState returns what has become of the entry of a server that was in a file.
+// EntryState returns what has become of a server's entry in a file.
 func (s *Settings) EntryState(server, file string) EntryState {
 	if s.Entry(server) != nil {
 		return EntryInEffect
@@ -481,8 +481,8 @@ func (s *Settings) EntryState(server, file string) EntryState {
 	return EntryElsewhere
 }
 
-// ServerNamesKnown returns the names of all servers in the settings, including those of a
-// project that is not trusted.
+// ServerNamesKnown returns the names of all servers in the settings, including those of an
+// untrusted project.
 func (s *Settings) ServerNamesKnown() []string {
 	out := s.EntryNames()
 	for _, entries := range s.serverFiles {

@@ -62,7 +62,7 @@ func (f *File) loosens(s layers.Setting) []string {
 // workspaceRoot is the setting of the folder that file tools may use.
 const workspaceRoot = "workspace.root"
 
-// outside says where a workspace is that is not in the project; "" if it is there.
+// outside says where a workspace is, if it is outside the project; otherwise it returns "".
 func (f *File) outside(folder string) string {
 	path, err := f.Expand(folder)
 	if err != nil {

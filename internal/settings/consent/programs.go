@@ -313,7 +313,7 @@ func (v Variables) expandAll(in []string) []string {
 	return out
 }
 
-// words returns what expands the program's words.
+// words returns the function that expands the program's words.
 func (p *Program) words(v Variables) Variables {
 	if !p.Literal {
 		return v

@@ -1,6 +1,6 @@
-// Package decode sets the fields of structs to settings in effect, or to the members of
-// an entry in one. A tag of the field names the setting or the member; its row in the
-// table says how the scopes are merged, and what the default is.
+// Package decode sets the fields of structs to settings in effect, or to the members of an entry.
+// The tag of a field names the setting or member; its row in the table has the default and says how
+// scopes are merged.
 package decode
 
 import (
@@ -19,7 +19,7 @@ type Command struct {
 	Argv   []string
 	Line   string // as written if it is one string, for messages; otherwise ""
 	Origin layers.Origin
-	Err    error // the mistakes in it, an [*document.Error], with which Argv is empty; nil means none
+	Err    error // the mistakes in it, a [*document.Error], with which Argv is empty; nil means none
 }
 
 // IsSet reports whether the setting names a command.
@@ -36,33 +36,32 @@ type Pair struct {
 // member of an entry.
 const Tag = "setting"
 
-// TagName is the tag of a field that holds the name of an entry, where the table has an
-// object of names.
+// TagName is the tag of a field that holds the name of an entry in an object of names.
 const TagName = "*"
 
-// Decoder is a type that reads values which no other type can hold. The value is checked, and
-// may be null; in is its file, or the place of the entry that it belongs to.
+// Decoder is implemented by types that decode their value themselves. The value has been checked
+// and may be null. in is its file, or the place of the entry that it belongs to.
 type Decoder interface {
 	DecodeSetting(n *jsonx.Value, in layers.Origin)
 }
 
-// Settings sets the fields of a struct, and of structs in it, to the settings in effect that
-// their tags name. to is a pointer to the struct.
+// Settings sets the fields of a struct, and of nested structs, to the settings in effect that their
+// tags name. to is a pointer to the struct.
 func Settings(m *merge.Merged, to any) { settings(m, reflect.ValueOf(to).Elem()) }
 
-// Setting sets what to points to, to what the scopes in effect say about a setting, merged by its
-// rule, or to the default of the table.
+// Setting sets *to to a setting: the values of the scopes in effect, merged by the setting's rule,
+// or the default of the table.
 func Setting(m *merge.Merged, to any, row *table.Row) { setting(m, reflect.ValueOf(to).Elem(), row) }
 
 // Entry sets the fields of a struct to the members of an object that their tags name and the row
-// has, or to the defaults of the table. Its field Origin is set to in, the place of the object.
+// has, or to their defaults. Its field Origin is set to in, the place of the object.
 func Entry(to any, row *table.Row, name string, n *jsonx.Value, in layers.Origin) {
 	decodeEntry(reflect.ValueOf(to).Elem(), row, name, n, in)
 }
 
-// Value sets what to points to, of one of the types used for settings, to a checked value; null is
-// the zero value. To a slice of structs it adds one for each object of the value. in is the file of
-// the value, or the place of the entry that it belongs to.
+// Value sets *to, which has one of the types used for settings, to a checked value; null means the
+// zero value. If it is a slice of structs, Value appends one for each object. in is the file of the
+// value, or the place of the entry that it belongs to.
 func Value(to any, row *table.Row, n *jsonx.Value, in layers.Origin) {
 	setField(reflect.ValueOf(to).Elem(), row, n, in)
 }
@@ -119,7 +118,7 @@ func decodeEntry(v reflect.Value, row *table.Row, name string, n *jsonx.Value, i
 			v.Field(i).SetString(name)
 		case of != "":
 			value, known := n.Get(of), row.Field(of)
-			if value == nil || value.Kind == jsonx.Null || known.Doc == "" { // an API has not all fields of a server
+			if value == nil || value.Kind == jsonx.Null || known.Doc == "" { // an API does not have all fields of a server
 				value = known.DefaultValue()
 			}
 			setField(v.Field(i), known, value, in)
@@ -201,7 +200,7 @@ func toMap[T any](n *jsonx.Value, value func(*jsonx.Value) T) map[string]T {
 	return out
 }
 
-// Pairs returns a checked object of texts in the order of the file; in names the file.
+// Pairs returns the members of a checked object of texts, in file order. in names the file.
 func Pairs(n *jsonx.Value, in layers.Origin) []Pair {
 	if !n.Is(jsonx.Object) {
 		return nil

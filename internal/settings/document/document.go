@@ -73,8 +73,9 @@ func ParseForeign(path string, data []byte) (*Document, []Problem) {
 	return d, nil
 }
 
-// Foreign parses files of other programs, some of which have several readers, and keeps each document until the
-// file has another content. The zero value is ready to use. It is not safe for concurrent use.
+// Foreign parses files of other programs, some of which are read several times, and caches each
+// document until the file's content changes. The zero value is ready to use. It is not safe for
+// concurrent use.
 type Foreign struct{ files map[string]foreignFile }
 
 type foreignFile struct {

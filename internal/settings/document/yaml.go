@@ -29,7 +29,7 @@ func (p *parser) yaml(data []byte) *jsonx.Value {
 	return p.fromYAML(first.Content[0], map[*yaml.Node]bool{}, 0)
 }
 
-// yamlDocuments decodes the first two documents in data; nil for those that there are not.
+// yamlDocuments decodes the first two documents in data; nil for missing ones.
 func yamlDocuments(data []byte) (first, second *yaml.Node, err error) {
 	dec := yaml.NewDecoder(bytes.NewReader(data))
 	for _, node := range []**yaml.Node{&first, &second} {
@@ -44,8 +44,9 @@ func yamlDocuments(data []byte) (first, second *yaml.Node, err error) {
 	return first, second, nil
 }
 
-// yamlSyntax reports an error. Its line is that of the first lines which fail alike, because the
-// library gives the line before the list or object with the mistake, or none.
+// yamlSyntax reports an error. The library gives the line before the list or object with the
+// mistake, or none. So the line is the first with which the beginning of the file fails in the same
+// way as the whole.
 func (p *parser) yamlSyntax(err error, data []byte) {
 	lines := bytes.SplitAfter(data, []byte("\n"))
 	at := sort.Search(len(lines)-1, func(n int) bool {

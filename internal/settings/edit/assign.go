@@ -16,7 +16,7 @@ import (
 
 // Assign parses the words of a command line as a value of a setting, or of a part of one such as
 // mcpServers.NAME.timeout, by the setting's type: lists take any number of
-// words, objects one word of JSON. The error is an [*table.UnknownKeyError] or an
+// words, objects one word of JSON. The error is a [*table.UnknownKeyError] or an
 // [*document.Error].
 func Assign(key string, words []string) (Set, error) {
 	x := table.NewIndex()
@@ -40,8 +40,8 @@ func Assign(key string, words []string) (Set, error) {
 	return Set{Paths: paths, Value: n.JSON()}, document.NewError(problems)
 }
 
-// Paths returns the paths to a setting, or to a part of one, in a file: by its name,
-// then by its twin. The error is an [*table.UnknownKeyError].
+// Paths returns the paths in a file to a setting, or to a part of one: by its name, then by its
+// alternative name. The error is a [*table.UnknownKeyError].
 func Paths(key string) ([][]string, error) {
 	_, paths, err := known(table.NewIndex(), key)
 	return paths, err
@@ -58,8 +58,8 @@ func known(x *table.Index, key string) (*table.Row, [][]string, error) {
 	return row, paths, nil
 }
 
-// withoutPlace reports a problem with a value that is in no file: the setting, key
-// or a part of it, takes the place of the file name.
+// withoutPlace reports a problem with a value that is not in a file. key, which names the setting
+// or a part of it, replaces the file name.
 func withoutPlace(p document.Problem, key string) document.Problem {
 	p.File, p.Line, p.Col = key, 0, 0
 	if part, message, ok := strings.Cut(p.Message, ": "); ok && strings.HasPrefix(part, key) {
@@ -200,8 +200,8 @@ func at(n *jsonx.Value, path []string) *jsonx.Value {
 	return n
 }
 
-// entryOf returns the content of a file and the path of a server's or an API's entry in it, which have
-// different names. With an error that wraps [ErrNoServer] it returns the content alone.
+// entryOf returns the content of a file and the path of the entry of a server or API in it. If the
+// error wraps [ErrNoServer], it returns only the content.
 func entryOf(file string, data []byte, name string) (root *jsonx.Value, path []string, err error) {
 	root, err = parseForEdit(file, data)
 	if err != nil {

@@ -40,7 +40,7 @@ type Change struct {
 // missing file. The result is read again before it is returned: it differs from
 // the old content only by the change.
 //
-// The error is an [*document.Error] for a file that cannot be read, wraps [ErrNoServer]
+// The error is a [*document.Error] for a file that cannot be read, wraps [ErrNoServer]
 // or [ErrServerExists], or explains why the change cannot be made.
 func (c Change) Apply(file string, data []byte) ([]byte, error) {
 	before, path, err := entryOf(file, data, c.Name)

@@ -13,7 +13,7 @@ import (
 
 // Entry returns the entry of a server as written in a file, with its comments,
 // to be edited in the format of the file. The error wraps [ErrNoServer] or is
-// an [*document.Error].
+// a [*document.Error].
 func Entry(file string, data []byte, name string) ([]byte, error) {
 	root, path, err := entryOf(file, data, name)
 	if err != nil {

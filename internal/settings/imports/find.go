@@ -88,7 +88,7 @@ func Find(from Importer, root string, environ []string) []Found {
 	return out
 }
 
-// Layer is a file of another program as a layer of settings, which has its servers.
+// Layer is a file of another program, with its servers as a layer of settings.
 type Layer struct {
 	*layers.Layer
 	Servers  int      // number of servers in the file, whether or not they can be imported
@@ -147,8 +147,8 @@ func (s *Server) entry(x *table.Index) (n *jsonx.Value, problem string) {
 	return n, ""
 }
 
-// Switches are the entries of one program that only switch servers on or off, by name. Of
-// several, the first counts: files come in order of precedence.
+// Switches are a program's entries that only turn servers on or off, by server name. If there are
+// several, the first wins: files come in order of precedence.
 type Switches map[string]*serverSwitch
 
 type serverSwitch struct {
@@ -157,7 +157,7 @@ type serverSwitch struct {
 	used bool
 }
 
-// Add adds those of a file.
+// Add adds the switches in a file.
 func (s Switches) Add(l *Layer) {
 	for _, server := range l.Switched {
 		s.add(l.File, server)
@@ -170,7 +170,7 @@ func (s Switches) add(file string, server Server) {
 	}
 }
 
-// Apply returns the entry of a server as it is switched by another file.
+// Apply returns the entry of a server with a switch of another file applied.
 func (s Switches) Apply(name string, entry *jsonx.Value) *jsonx.Value {
 	found := s[name]
 	if found == nil {

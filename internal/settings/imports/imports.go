@@ -1,7 +1,6 @@
-// Package imports reads the MCP servers in the files of other programs as layers of
-// settings. Which programs these are, and how their files look, an Importer knows;
-// whether a file applies, and whether one of a project is trusted, package settings
-// decides.
+// Package imports reads MCP servers in the files of other programs as layers of settings. An
+// Importer knows the programs and the formats of their files. Package settings decides whether a
+// file applies and whether a project's file is trusted.
 package imports
 
 import (
@@ -41,9 +40,9 @@ type File struct {
 	Project bool   // part of the project: it applies once the project is trusted
 	// Read returns the servers in the bytes of the file, in file order.
 	Read func(docs *document.Foreign, path string, data []byte) ([]Server, []document.Problem)
-	// With are other files that switch servers of this one, or some of their tools, off, and
-	// Switch applies one that exists. They are read whether the project is trusted or not,
-	// because they only take away. Switch may be nil.
+	// With are other files that turn off servers of this one, or some of their tools, and Switch
+	// applies an existing one. They are read even if the project is not trusted, because they can
+	// only remove. Switch may be nil.
 	With   []string
 	Switch func(servers []Server, with *document.Document)
 }
@@ -101,8 +100,8 @@ type Server struct {
 	JSON    json.RawMessage // an entry of mcpServers
 	Pos     jsonx.Pos
 	Problem string // why it is not imported; "" if it is
-	// Enabled is set if the entry does nothing but switch the server of another file of
-	// the program on or off. JSON is then nil.
+	// Enabled is set if the entry only turns a server in another file of the program on or off.
+	// JSON is then nil.
 	Enabled *bool
 }
 
@@ -114,13 +113,13 @@ type Program struct {
 	// several providers.
 	Format string
 	// Prefix precedes the names of a server's tools when the program shows them to its model;
-	// {server} stands for the server's name. "" if the program shows the server's own names, or
-	// if its rule is not known.
+	// {server} stands for the server's name. It is "" if the program shows the server's own names,
+	// or its rule is unknown.
 	Prefix string
 }
 
-// ToolPrefix returns what precedes the names of a server's tools in what the model sees; "" if
-// nothing does. p may be nil.
+// ToolPrefix returns what precedes the names of a server's tools for the model; "" if nothing does.
+// p may be nil.
 func (p *Program) ToolPrefix(server string) string {
 	if p == nil {
 		return ""

@@ -1,6 +1,6 @@
-// Package layers reads what one file, variable or flag sets, and checks it against
-// the table of settings. Each value keeps the place where it was set. What is read
-// here is not merged yet, and nothing of it applies: package settings decides that.
+// Package layers reads the settings in one file, variable or flag, and checks them against the
+// table of settings. Each value keeps its place. Layers are not merged here, and package settings
+// decides whether they apply.
 package layers
 
 import (
@@ -87,7 +87,7 @@ type Layer struct {
 // mcpServers or a command. They affect only that source.
 type Faults map[*jsonx.Value][]document.Problem
 
-// Of returns the mistakes in a value as an [*document.Error], or nil if there are none.
+// Of returns the mistakes in a value as a [*document.Error], or nil if there are none.
 func (f Faults) Of(n *jsonx.Value) error { return document.NewError(document.SortProblems(f[n])) }
 
 // Mistakes returns all mistakes in a layer, in order of position.
@@ -190,8 +190,8 @@ func FromDocument(x *table.Index, scope Scope, file string,
 	return l
 }
 
-// CheckValue checks the value of a setting that is in no file; at tells its scope and the name
-// of what sets it. x may be nil if the value is no object.
+// CheckValue checks the value of a setting that is not in a file. at has its scope and the name of
+// its variable or flag. x may be nil if the value is not an object.
 func CheckValue(x *table.Index, row *table.Row, key string, n *jsonx.Value, at Origin) *Layer {
 	r := reader{index: x, layer: &Layer{Scope: at.Scope, File: at.Name}}
 	r.checkValue(row, key, n)
@@ -199,7 +199,7 @@ func CheckValue(x *table.Index, row *table.Row, key string, n *jsonx.Value, at O
 }
 
 // CheckFile parses the content of a settings file, whose name determines the
-// format. The error is an [*document.Error] with all mistakes; unknown keys are reported
+// format. The error is a [*document.Error] with all mistakes; unknown keys are reported
 // as diagnostics.
 func CheckFile(file string, data []byte) ([]registry.Diagnostic, error) {
 	l := Read(table.NewIndex(), ScopeUser, file, data)

@@ -75,8 +75,8 @@ func (m *mentions) value(row *table.Row, at Mention, n *jsonx.Value) {
 	}
 }
 
-// fields collects the names in the fields of an object. Those of elements of a list are told as
-// names in the list. Names in what denies or asks ignore case.
+// fields collects the names in the fields of an object. Names in list elements are reported for the
+// list. Names in a rule that denies or asks ignore case.
 func (m *mentions) fields(row *table.Row, at Mention, n *jsonx.Value) {
 	setting, decision := at.Setting, n.Get("decision").Text()
 	for _, f := range n.Members {

@@ -1,6 +1,6 @@
-// Package merge puts the layers of a run together by the rules of their rows: which
-// value of a setting is in effect, what a project may not loosen, and what its
-// overrides add to those of the person. It also shows the result as it was written.
+// Package merge merges the layers of a run by the rules in their rows: which value of a setting is
+// in effect, what a project may not loosen, and what its overrides add to the person's. It also
+// returns the result as written, for showing it.
 package merge
 
 import (
@@ -19,8 +19,8 @@ import (
 	"github.com/toolreg/toolreg/internal/settings/table"
 )
 
-// Merged holds what the scopes in effect have set: for each setting its entries,
-// earliest scope first.
+// Merged has the values that the scopes in effect set: a list for each setting, earliest scope
+// first.
 type Merged struct {
 	Index   *table.Index
 	entries map[*table.Row][]layers.Setting
@@ -83,7 +83,7 @@ func (m *Merged) With(s layers.Setting) *Merged {
 // Remove removes all values of a setting.
 func (m *Merged) Remove(row *table.Row) { delete(m.entries, row) }
 
-// Without returns m without some values; m itself if it has none of them.
+// Without returns m without the values for which drop is true; m itself if there are none.
 func (m *Merged) Without(drop func(layers.Setting) bool) *Merged {
 	out, dropped := &Merged{Index: m.Index,
 		entries: make(map[*table.Row][]layers.Setting, len(m.entries)), Faults: m.Faults}, false
@@ -134,8 +134,8 @@ type Named struct {
 	Name   string
 	Origin layers.Origin
 	Value  *jsonx.Value
-	// Added is what the project's entry adds to an override of an earlier scope; Value has both,
-	// and Own is the earlier one alone. Both are nil if Value is the entry of one file.
+	// Added is what the project's entry adds to an override of an earlier scope. Value has both
+	// combined, and Own is the earlier one alone. Both are nil if Value comes from one file.
 	Own   *jsonx.Value
 	Added *Named
 	// Problems are the mistakes in an entry of a setting whose entries are used apart from each other.
@@ -185,7 +185,7 @@ func valueAt(v *jsonx.Value, pointer string) *jsonx.Value {
 // Named merges by name: a later entry replaces an earlier one in its position, or adds to it.
 func (m *Merged) Named(name string) []Named { return m.each(name, func(was, now Named) {}) }
 
-// each is Named. It calls replacing with each entry that an earlier scope has too.
+// each is Named. It calls replacing for each entry that an earlier scope has too.
 func (m *Merged) each(name string, replacing func(was, now Named)) []Named {
 	var out []Named
 	at := map[string]int{}
@@ -252,15 +252,15 @@ func (m *Merged) Rules() []layers.Setting {
 
 const overridesKey = "overrides"
 
-// addsTo reports whether an entry of a setting adds to an earlier one instead of replacing it: a
-// project takes nothing away from the overrides of the person and of the system.
+// addsTo reports whether an entry adds to an earlier one instead of replacing it: a project's
+// override removes nothing from overrides of the person and the system.
 func addsTo(setting string, was, now Named) bool {
 	return setting == overridesKey && now.Origin.Scope == layers.ScopeProject && was.Origin.Scope < layers.ScopeProject
 }
 
-// withAdded returns an override with what a project's entry of the same name adds to it: the fields
-// that it does not have itself. The values of an enum are those that both have. ignored are the
-// JSON pointers of the fields of the project's entry that have no effect; "" is all of it.
+// withAdded returns an override combined with a project's entry of the same name, of which it takes
+// only fields that the override lacks. An enum keeps the values that both have. ignored are the
+// JSON pointers of fields of the project's entry that have no effect; "" means all.
 func withAdded(own, project Named) (out Named, ignored []string) {
 	out = Named{Name: own.Name, Origin: own.Origin, Value: own.Value.Clone(), Own: own.Value}
 	if own.Value.Get("hidden").Is(jsonx.True) {
@@ -283,8 +283,8 @@ func withAdded(own, project Named) (out Named, ignored []string) {
 	return out, ignored
 }
 
-// addParams adds to the params of an override those of a project's. It returns what counts of
-// the latter, and appends the pointers of the rest to ignored.
+// addParams adds a project's params to those of an override. It returns the effective part of the
+// project's, and appends the pointers of the rest to ignored.
 func addParams(own, project *jsonx.Value, ignored []string) (kept *jsonx.Value, _ []string) {
 	kept = jsonx.NewObject()
 	for _, p := range project.Members {
@@ -311,8 +311,8 @@ func addParams(own, project *jsonx.Value, ignored []string) (kept *jsonx.Value, 
 	return kept, ignored
 }
 
-// addField returns what a project's field adds to the settings of one param; its Value is nil if
-// it adds nothing.
+// addField returns what a project's field adds to the settings of one param. Its Value is nil if
+// that is nothing.
 func addField(own *jsonx.Value, f jsonx.Member) jsonx.Member {
 	has := own.Get(f.Name)
 	switch {
@@ -335,8 +335,8 @@ func listHas(list, value *jsonx.Value) bool {
 	return slices.ContainsFunc(list.Items, func(item *jsonx.Value) bool { return jsonx.Canonical(item.JSON()) == text })
 }
 
-// IgnoredOverrides reports what has no effect in the project's overrides, because earlier scopes
-// have an override of the same name.
+// IgnoredOverrides reports parts of the project's overrides without effect, because earlier scopes
+// override the same tool.
 func (m *Merged) IgnoredOverrides() []registry.Diagnostic {
 	var out []registry.Diagnostic
 	m.each(overridesKey, func(was, now Named) {

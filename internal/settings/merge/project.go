@@ -56,8 +56,8 @@ func (m *Merged) before(row *table.Row) (*jsonx.Value, layers.Origin) {
 
 const serversOfSandbox = "sandbox.servers"
 
-// tightenServers is Tighten for the entries of sandbox.servers. For a server
-// that is not confined at all, any entry is tighter.
+// tightenServers is Tighten for the entries of sandbox.servers. Any entry is tighter than none,
+// with which the server is not confined.
 func (m *Merged) tightenServers(row *table.Row, base *Merged) []registry.Diagnostic {
 	var out []registry.Diagnostic
 	known := map[string]Named{}
@@ -76,7 +76,7 @@ func (m *Merged) tightenServers(row *table.Row, base *Merged) []registry.Diagnos
 			}
 			return d != nil
 		})
-		for j, f := range node.Members { // what it does not set stays
+		for j, f := range node.Members { // settings that it does not have stay as they are
 			if was := known[f.Name].Value; was != nil {
 				node.Members[j].Value = was.Clone()
 				for _, field := range f.Value.Members {
@@ -89,7 +89,7 @@ func (m *Merged) tightenServers(row *table.Row, base *Merged) []registry.Diagnos
 	return out
 }
 
-// looserServer returns a diagnostic if an entry confines a server less than before;
+// looserServer returns a diagnostic if an entry confines a server less than the earlier one;
 // otherwise nil.
 func (m *Merged) looserServer(row *table.Row, origin layers.Origin, now jsonx.Member, was Named) *registry.Diagnostic {
 	mode, at := m.before(m.Index.Row(table.SandboxMode))
@@ -119,7 +119,7 @@ func (m *Merged) looserServer(row *table.Row, origin layers.Origin, now jsonx.Me
 	return nil
 }
 
-// hintElsewhere says where to make a setting that a project cannot make.
+// hintElsewhere says where to put a setting that a project cannot set.
 const hintElsewhere = "set it in your user settings or in a file of --settings"
 
 func looserThan(key string, origin layers.Origin, was *jsonx.Value, at layers.Origin) registry.Diagnostic {
@@ -132,10 +132,10 @@ func looserThan(key string, origin layers.Origin, was *jsonx.Value, at layers.Or
 		origin, key, value, at), hintElsewhere)
 }
 
-// OverPerson describes what a project's settings change about those of the system and of the
-// person, for the question of trust: values and entries that they replace, questions where her
-// defaults deny, and composites that call a tool which she has hidden. What allows more than the
-// defaults is listed anyway.
+// OverPerson describes how a project's settings change those of the system and of the person, for
+// the trust question: values and entries that they replace, questions where the person's defaults
+// deny, and composites that call a tool which the person has hidden. Settings that allow more than
+// the defaults are listed separately.
 func OverPerson(x *table.Index, below []*layers.Layer, project *layers.Layer) []string {
 	if project == nil {
 		return nil
@@ -214,8 +214,8 @@ func (m *Merged) stepsOnHidden(composites *jsonx.Value, place func(line int32) s
 	return out
 }
 
-// sameTool reports whether two names may be those of one tool: one of them may have its server
-// before it.
+// sameTool reports whether two names may refer to the same tool: one of them may have its server as
+// a prefix.
 func sameTool(a, b string) bool {
 	a, b = strings.ToLower(strings.TrimSpace(a)), strings.ToLower(strings.TrimSpace(b))
 	return a != "" && (a == b || strings.HasSuffix(a, "__"+b) || strings.HasSuffix(b, "__"+a))

@@ -85,8 +85,8 @@ func (m *Merged) effective(row *table.Row) []Value {
 	return []Value{out}
 }
 
-// united combines lists, and the lists in objects of lists by key. A value of any other form
-// is shown as in the last scope.
+// united combines lists, and objects of lists by key. For values of other forms, it returns that of
+// the last scope.
 func united(all []layers.Setting) *jsonx.Value {
 	if all[0].Value.Kind == jsonx.Array {
 		out := jsonx.NewArray()
@@ -118,7 +118,7 @@ func united(all []layers.Setting) *jsonx.Value {
 
 // Find returns the effective values of one setting, by its name or twin, of a
 // group such as policy, or of one entry such as mcpServers.NAME. A setting
-// without a value gives an empty result; the error is an [*table.UnknownKeyError].
+// without a value gives an empty result; the error is a [*table.UnknownKeyError].
 func (m *Merged) Find(key string) ([]Value, error) {
 	x := m.Index
 	row := x.Row(key)
@@ -143,10 +143,11 @@ func (m *Merged) Masked(setting string, n Named) json.RawMessage {
 	return m.Index.Row(setting).OfEntry(n.Name).Masked(n.Value)
 }
 
-// Secrets returns what is masked wherever it appears: the secrets in the settings of every scope that
-// are telling ([table.Secret]), expanded by lookup, and the values of variables that the settings mention
-// and whose names indicate secrets. It runs no commands and reads no files that references name. A name
-// that the settings give to something, such as a server, is not among them, because messages need it.
+// Secrets returns the texts that are masked wherever they appear: secrets in the settings of every
+// scope that are telling ([table.Secret]), expanded by lookup, and values of variables that the
+// settings mention and whose names look secret. It runs no commands and reads no files of
+// references. A name that the settings give to something, such as a server, is excluded, because
+// messages need it.
 func (m *Merged) Secrets(lookup expand.Lookup) (out []string) {
 	names := map[string]bool{}
 	for i := range m.Index.Rows {

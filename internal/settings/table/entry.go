@@ -157,7 +157,7 @@ func checkAPI(_ string, n *jsonx.Value) error {
 		if way.Get("apiKey") == nil {
 			authorizations++
 		}
-		// A login of an API is not what its server says, as that of an MCP server is.
+		// An API's login does not depend on what a server says, unlike that of an MCP server.
 		if login := way.Get("oauth"); login.Is(jsonx.Object) &&
 			login.Get("issuer").Text() == "" && (login.Get("tokenUrl").Text() == "" ||
 			login.Get("authorizationUrl").Text() == "" &&

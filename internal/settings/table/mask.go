@@ -14,8 +14,8 @@ type Secret struct {
 	Key  string       // where it is below the value, such as env.API_KEY or args
 	At   *jsonx.Value // what contains it
 	Text string       // the secret alone
-	// Telling means that it is masked wherever it appears. Otherwise it is masked only where it stands,
-	// because anything may stand there, such as LOG_LEVEL=debug in env.
+	// Telling means that the secret is masked wherever it appears. Otherwise it is masked only in
+	// its place, because that may hold any value, such as LOG_LEVEL=debug in env.
 	Telling bool
 }
 
@@ -27,8 +27,8 @@ func (r *Row) Masked(n *jsonx.Value) json.RawMessage {
 // Secrets calls found with each secret that Masked masks.
 func (r *Row) Secrets(n *jsonx.Value, found func(Secret)) { r.masked("", n, found) }
 
-// masked decides what of a value is secret: all that is shown, logged or copied asks here. It returns
-// the value with its secrets masked and reports them.
+// masked decides which parts of a value are secret; everything that is shown, logged or copied uses
+// it. It returns the value with its secrets masked, and reports them.
 func (r *Row) masked(key string, n *jsonx.Value, found func(Secret)) *jsonx.Value {
 	out, text := *n, n.Text()
 	telling := func(text string) { found(Secret{key, n, text, true}) }
@@ -99,8 +99,8 @@ func (r *Row) Field(name string) *Row {
 	return row
 }
 
-// isAboutContent reports whether a header is one of those that say what a body is or may be, or who
-// sends it. The values of all others may be credentials.
+// isAboutContent reports whether a header describes a body, the accepted bodies, or the sender.
+// Values of all other headers may be credentials.
 func isAboutContent(header string) bool {
 	header = strings.ToLower(header)
 	return strings.HasPrefix(header, "accept") || strings.HasPrefix(header, "content-") ||

@@ -53,22 +53,22 @@ const (
 	ByName               // a later entry replaces an earlier one of the same name
 )
 
-// Names says whose names the texts of a value are, or the keys of an object of names. A value that
-// names nothing that there is gets a warning.
+// Names says what the texts of a value, or the keys of an object of names, are names of. A name
+// that matches nothing gets a warning.
 type Names int
 
-// Whose names a value can have.
+// The kinds of names.
 const (
 	NoNames    Names = iota
 	Tools            // of any source
-	Upstream         // tools by their names before overrides, without globs
+	Upstream         // tools under their names before overrides, without globs
 	Optional         // tools, plugins, group:plugins
 	Servers          // of MCP
 	Sources          // as in source of a rule
 	Plugins          // their ids
-	OwnTools         // of the MCP server whose entry it is
-	Operations       // of the API whose entry it is
-	Others           // of what is known elsewhere, such as clients and their groups
+	OwnTools         // tools of the MCP server whose entry contains it
+	Operations       // operations of the API whose entry contains it
+	Others           // names that are known elsewhere, such as clients and their groups
 )
 
 // Match says how names of a value are compared. What denies or asks ignores case; what allows or
@@ -106,16 +106,17 @@ type Row struct {
 	Runs    bool
 	Loosens func(*jsonx.Value) bool // whether a value allows more than the default; nil means no value does
 	Foreign bool                    // a setting of the Gemini CLI, ignored
-	// Adds tools to a registry, or leaves some out; which servers may be connected is not meant.
+	// Shapes is set if it adds tools to a registry or leaves some out, other than by connecting
+	// servers.
 	Shapes bool
-	Apart  bool // a mistake in a source or a tool that it describes costs only that
+	Apart  bool // a mistake in it affects only the source or tool that it describes
 	// Check returns what is wrong with a value of the right type, and a hint; "" if nothing is.
 	Check func(*jsonx.Value) (problem, hint string)
 	// CheckName is Check for a name in an object of names. CheckEntry returns what is wrong with
 	// an entry as a whole, whose fields are checked by their own rows.
 	CheckName  func(name string) (problem, hint string)
 	CheckEntry func(name string, n *jsonx.Value) error
-	Entry      *Row // what the entries of RawNamed are, nil means anything; the objects among Calls
+	Entry      *Row // the row of the entries of RawNamed, nil means anything; the row of the objects among Calls
 
 	// Looser reports whether a value allows more than that of the earlier scopes: a
 	// project cannot set such a value. nil means a project can set any value.

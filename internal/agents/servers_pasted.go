@@ -19,7 +19,7 @@ import (
 // "servers", as such or within "mcp" as in the settings of VS Code, "context_servers" of Zed, an object of
 // entries by name, with or without its braces, or a single entry without a name. If name is not empty, it
 // becomes the name of a single entry. Entries in toolreg's own format are unchanged, except for a time limit
-// that can only be in seconds; others are read like those of Claude Code. The error is an [*document.Error] or
+// that can only be in seconds; others are read like those of Claude Code. The error is a [*document.Error] or
 // says what is missing.
 func ParsePasted(data []byte, name string) ([]imports.Server, error) {
 	data = withBraces(trimFence(data))

@@ -92,8 +92,8 @@ func bedrockBlocks(raw json.RawMessage, o object) ([]json.RawMessage, error) {
 	return nil, errUnrecognized
 }
 
-// bedrockBlock adds the call of a content block and reports whether it has one.
-// Tools that run on the server are blocks too and need no answer.
+// bedrockBlock adds the call of a content block and reports whether it has one. Tools that run on
+// the server are blocks too, but need no answer.
 func (t *Turn) bedrockBlock(block object) (called bool, err error) {
 	switch use := asObject(block["toolUse"]); {
 	case block.has("role"):
@@ -217,7 +217,7 @@ func isBedrockEvent(data []byte) bool {
 		o.has("contentBlockDelta") || isBedrockException(o) != ""
 }
 
-// isBedrockException returns the name of the exception that an event is, or "".
+// isBedrockException returns the name of the exception in an event, or "" if it is not one.
 func isBedrockException(o object) string {
 	for name := range o {
 		if len(o) == 1 && strings.HasSuffix(name, "Exception") {

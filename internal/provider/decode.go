@@ -72,9 +72,9 @@ func (f Format) Decode(data []byte) (*Turn, error) {
 	return t, nil
 }
 
-// mend gives an id to a single call without one, since some servers write an empty one. In the message it also
-// writes names that the API does not take as it takes them: models invent such names of tools, and the API would
-// reject every later request of the conversation.
+// mend gives an id to a single call without one, since some servers write an empty id. In the
+// message it also replaces names that the API would reject: models invent such names of tools, and
+// the API would reject every later request of the conversation.
 func (t *Turn) mend(data []byte) error {
 	key := t.format.callID
 	anonymous := key != "" && slices.ContainsFunc(t.Calls, func(c Call) bool { return c.id == nil })
@@ -115,7 +115,7 @@ func (t *Turn) mend(data []byte) error {
 	return nil
 }
 
-// callsIn returns what may be a call in a model's message.
+// callsIn returns the parts of a model's message that may be calls.
 func callsIn(message *jsonx.Value) []*jsonx.Value {
 	items := slices.Clone(message.Items)
 	for _, list := range []string{"tool_calls", "content"} {
@@ -173,10 +173,10 @@ func (f Format) looksLike(data json.RawMessage) string {
 	return ""
 }
 
-// Message returns the model's own message, which comes before the messages of [Turn.Reply] in the
-// conversation: what the response has of it, or what its stream was put together to. For
-// openai-responses it is the list of output items, for gemini-interactions that of steps. It is nil
-// if only calls were given, and for mcp.
+// Message returns the model's own message, which precedes the messages of [Turn.Reply] in the
+// conversation: the message in the response, or the one joined from its stream. For
+// openai-responses it is the list of output items, for gemini-interactions the list of steps. It is
+// nil if only calls were given, and for mcp.
 func (t *Turn) Message() json.RawMessage { return t.message }
 
 // messageOf returns the message in a response that could be decoded.
@@ -230,8 +230,9 @@ func (f Format) assistant(content, data json.RawMessage) json.RawMessage {
 	return sendable(out, "content")
 }
 
-// sendable returns a message with a list of blocks as its API takes it back: without blank texts beside
-// other blocks, which models write before a call, and with an object as params that were cut off.
+// sendable returns a message with a list of blocks in a form that its API accepts back: without
+// blank texts beside other blocks, which models write before a call, and with an object in place of
+// params that were cut off.
 func sendable(message json.RawMessage, list string) json.RawMessage {
 	o := asObject(message)
 	blocks, _ := jsonx.Elements(o[list])
@@ -266,8 +267,9 @@ func sendable(message json.RawMessage, list string) json.RawMessage {
 	return o.json()
 }
 
-// mendParams writes params as the object in them, or as an empty one, if they are no object, or are in a
-// string although the API has none there; inText says whether it has. It reports whether there were such.
+// mendParams replaces params that are not an object by the object in them, if they are a string, or
+// by an empty one. inText says that the API writes params as a string. It reports whether it
+// replaced anything.
 func (o object) mendParams(key string, inText bool) bool {
 	if o == nil || !inText && !isText(o[key]) {
 		return false
@@ -301,8 +303,8 @@ func openAIChoice(o object) json.RawMessage {
 	return asObject(choices[max(i, 0)])["message"]
 }
 
-// foreign says what a value is that programs keep responses in, or an API of no format of
-// ours returns; nil if it is none of them.
+// foreign returns an error that names what a value is, if it is something in which programs keep
+// responses, or a response of an API without a format of ours; otherwise nil.
 func foreign(o object) error {
 	message, response := asObject(o["message"]), asObject(o["response"])
 	switch {

@@ -29,7 +29,7 @@ func (e *encoder) diagnose(severity registry.Severity, code string, t *tool, mes
 }
 
 // flattened makes the root of a tool's schema a plain object, without the keywords that APIs reject
-// there and without the given further ones. It returns the changes.
+// there, including further. It returns the changes.
 func flattened(t *tool, further ...string) []string {
 	return slices.Concat(
 		rewrite.InlineRoot(t.schema),
@@ -39,8 +39,8 @@ func flattened(t *tool, further ...string) []string {
 	)
 }
 
-// declare writes a declaration without its end: what begins it, name, description, and the schema with
-// this key.
+// declare writes the beginning of a declaration: the text begin, name, description, and the schema
+// under key.
 func (e *encoder) declare(t *tool, begin, key string) {
 	e.raw(begin + `"name":`)
 	e.string(t.name)
@@ -54,7 +54,7 @@ func (e *encoder) raw(s string) { e.out = append(e.out, s...) }
 
 func (e *encoder) string(s string) { e.out = jsonx.AppendQuote(e.out, s) }
 
-// text writes a further member that is a text.
+// text writes another member, whose value is text.
 func (e *encoder) text(key, s string) {
 	e.raw(`,"` + key + `":`)
 	e.string(s)

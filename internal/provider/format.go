@@ -140,8 +140,8 @@ func (f Format) Defers() bool { return f.search != nil }
 // other tools.
 func (f Format) Keeps(name string) bool { return name == "" || f.rule.fit(name) == name }
 
-// repeated returns the name of a call as the API takes it in the messages after it. Gemini's answers
-// are matched with the calls by name, so names of its calls stay.
+// repeated returns the name of a call in the form that the API accepts in later messages. Gemini
+// matches answers to calls by name, so the names of its calls stay.
 func (f Format) repeated(name string) string {
 	if strings.HasPrefix(f.Name, "gemini") || f.Name == "mcp" {
 		return name

@@ -306,10 +306,9 @@ func (t *Turn) geminiResponse(i int, a Answer) (r geminiResponse, beside []any) 
 	return r, beside
 }
 
-// geminiMedia returns a part as media, nil if the API does not take it so: it rejects the
-// whole request if it has other types. It accepts fewer types within a response
-// than separately (documentation of function calling, "multimodal function
-// responses").
+// geminiMedia returns a part as media, or nil if the API does not accept it as such: other types
+// would make it reject the whole request. It accepts fewer types within a response than separately
+// (documentation of function calling, "multimodal function responses").
 func (t *Turn) geminiMedia(p part) any {
 	switch p.mediaType() {
 	case "image/png", "image/jpeg", "image/webp", "application/pdf", "text/plain":
@@ -392,8 +391,8 @@ func joinGemini(events []json.RawMessage) (any, error) {
 	return out, nil
 }
 
-// addPart adds a part to a content. Texts that follow one another become one, unless something is said of
-// one of them, such as a signature.
+// addPart adds a part to a content. Consecutive texts are joined, unless one has other members,
+// such as a signature.
 func addPart(parts []object, part object) []object {
 	isPlain := func(o object) bool {
 		return isText(o["text"]) && (len(o) == 1 || len(o) == 2 && o.has("thought"))

@@ -100,7 +100,7 @@ func (t *Turn) interactionEnded(o object, last bool) error {
 	return t.ended(status, detail, len(t.Calls) > 0, last)
 }
 
-// joinInteractions joins the events of a stream. Where the SDK continues an interaction that
+// joinInteractions joins the events of a stream. If the SDK has continued an interaction that
 // reached the limit of one request, the events of all its requests follow one another.
 func joinInteractions(events []json.RawMessage) (any, error) {
 	var steps []*joined
@@ -188,7 +188,8 @@ func replyInteractions(t *Turn, answers []Answer) []any {
 	return out
 }
 
-// stepMediaOf returns the content as which the API takes a part, nil if it takes it only as text.
+// stepMediaOf returns a part in the form that the API accepts as media; nil if it accepts only
+// text.
 func stepMediaOf(p part) any {
 	if len(p.Data) == 0 {
 		return nil

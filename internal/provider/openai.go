@@ -78,7 +78,7 @@ func openAIRoot(t *tool) []string {
 	return append(changes, rewrite.ForOpenAI(root)...)
 }
 
-// openAIOutput is outputSchema for OpenAI, which checks both schemas of a tool alike.
+// openAIOutput is outputSchema for OpenAI, which applies the same checks to both schemas of a tool.
 func (e *encoder) openAIOutput(raw []byte) (*jsonx.Value, error) {
 	n, err := e.outputSchema(raw)
 	if err == nil {
@@ -142,15 +142,15 @@ func (t *Turn) openAIMessage(m object) error {
 	return t.addOpenAI(list, true)
 }
 
-// isOpenAICall reports whether an element of a list is a call of this format, of whatever
-// kind: it has a member of the name of its type.
+// isOpenAICall reports whether an element of a list is a call in this format, of any kind: it has a
+// member with the name of its type.
 func isOpenAICall(o object) bool {
 	return o.has("function") || o.has("custom") || asObject(o[o.text("type")]) != nil
 }
 
-// addOpenAI adds the calls of a list. In a message, and beside other calls, one of an
-// unknown kind is answered too, because the API requires an answer to each; elsewhere it
-// may be that of another format.
+// addOpenAI adds the calls of a list. In a message, and beside other calls, a call of unknown kind
+// is answered too, because the API requires an answer to each. Elsewhere it may belong to another
+// format.
 func (t *Turn) addOpenAI(list []json.RawMessage, inMessage bool) error {
 	inMessage = inMessage ||
 		slices.ContainsFunc(list, func(raw json.RawMessage) bool { return isOpenAICall(asObject(raw)) })
@@ -185,7 +185,7 @@ func replyOpenAI(t *Turn, answers []Answer) []any {
 	return messages
 }
 
-// toolMessages returns the messages for the calls, and the media of all of them.
+// toolMessages returns the messages that answer the calls, and separately their media.
 func (t *Turn) toolMessages(answers []Answer, of func(part) any) (messages, media []any) {
 	type toolMessage struct {
 		Role    string          `json:"role"`
@@ -318,7 +318,8 @@ func joinOpenAI(events []json.RawMessage) (any, error) {
 	return out, nil
 }
 
-// add adds a chunk. Some servers send the message so far instead of a part or beside it, or at the end.
+// add adds a chunk. Some servers send the message so far instead of, or beside, a part, or at the
+// end.
 func (c *joinedChoice) add(chunk object) {
 	c.FinishReason = cmp.Or(chunk.text("finish_reason"), c.FinishReason)
 	if !jsonx.IsNull(chunk["error"]) {
@@ -370,9 +371,9 @@ func (c *joinedChoice) add(chunk object) {
 	}
 }
 
-// endsBefore reports whether a part of the same index belongs to another call, because some
-// servers give each call the index 0, or none. here says whether its chunk has had a part of
-// this call before.
+// endsBefore reports whether a part with the same index belongs to another call, because some
+// servers give every call index 0, or none. here says that the part's chunk had a part of this call
+// before.
 func (c *joinedCall) endsBefore(part object, here bool) bool {
 	given := asObject(part.either("function", "custom"))
 	if given.text("name") == "" {
@@ -385,8 +386,8 @@ func (c *joinedCall) endsBefore(part object, here bool) bool {
 		c.function != nil && c.function.arguments.isWhole()
 }
 
-// continuedBy reports whether a part of another index can only be the rest of this call, because some
-// servers count the parts.
+// continuedBy reports whether a part with another index can only continue this call, because some
+// servers number the parts.
 func (c *joinedCall) continuedBy(part object) bool {
 	return idOf(part["id"]) == nil && asObject(part.either("function", "custom")).text("name") == "" &&
 		c.function != nil

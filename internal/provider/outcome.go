@@ -27,11 +27,11 @@ func apiError(o object) error {
 	return fmt.Errorf("the API returned an error: %.500s", text)
 }
 
-// ended notes the reason for which a response, or one of several choices, has ended: OpenAI's
-// finish_reason, the status of the Responses API, Anthropic's stop_reason, Gemini's
-// finishReason, Bedrock's stopReason. detail is what the provider says about it, "" for nothing.
-// has says whether calls were found in it, and last whether one of them is the last of its
-// parts. The error says why none of the calls may run, or why there are none.
+// ended records why a response, or one of several choices, ended: OpenAI's finish_reason, the
+// status of the Responses API, Anthropic's stop_reason, Gemini's finishReason, Bedrock's
+// stopReason. detail is what the provider says about it, or "". has says whether calls were found,
+// and last whether the last part is a call. The error says why none of the calls may run, or why
+// there are none.
 func (t *Turn) ended(reason, detail string, has, last bool) error {
 	if detail != "" {
 		detail = fmt.Sprintf(" (%.500s)", detail)
@@ -71,8 +71,8 @@ func eachPart(parts []json.RawMessage, add func(object) (bool, error)) (last boo
 	return last, nil
 }
 
-// alternatives decodes the list of that name in a response, each item with decode. One of them at
-// most may have calls; rule says what to do with several that have.
+// alternatives decodes the items of the named list in a response. At most one of them may have
+// calls; rule says what to do if several have.
 func (t *Turn) alternatives(o object, name, rule string, decode func(object) error) error {
 	list, ok := jsonx.Elements(o[name])
 	if !ok {

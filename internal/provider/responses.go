@@ -92,8 +92,8 @@ func decodeResponses(t *Turn, raw json.RawMessage) error {
 	return t.responsesEnded(o, items)
 }
 
-// itemsOf returns the items of a response, and the ids of the calls that others of them, whose type
-// ends in answer, have answered already.
+// itemsOf returns the items of a response, and the ids of calls that items whose type ends in
+// answer have already answered.
 func itemsOf(list []json.RawMessage, answer string) (items []object, answered map[string]bool) {
 	items, answered = make([]object, len(list)), map[string]bool{}
 	for i, raw := range list {
@@ -176,8 +176,8 @@ func runByServer(item object) bool {
 	}
 }
 
-// outputItem is an output item of the Responses API, with what the items of its kind have. Caller is set
-// if the call was not made by the model itself.
+// outputItem is an output item of the Responses API. Which fields are set depends on its kind;
+// Caller is set if the model did not make the call itself.
 type outputItem struct {
 	Type      string          `json:"type"`
 	ID        json.RawMessage `json:"call_id,omitempty"`
@@ -304,7 +304,7 @@ type streamItems struct {
 	known map[string]*streamItem // by their ids and by their place, because some servers give them other ids later
 }
 
-// find returns the item of which something is known, a new one if it is the first of it.
+// find returns the item that an event is about, or a new one if the event is the first about it.
 func (s *streamItems) find(about object, index json.RawMessage) *streamItem {
 	var keys []string
 	for _, key := range []string{"id", "call_id"} {
@@ -336,7 +336,7 @@ func (s *streamItems) put(item object, index json.RawMessage) {
 	}
 }
 
-// output returns the items that events had, with arguments that only came in pieces.
+// output returns the items of the stream. Arguments that only came in pieces are added.
 func (s *streamItems) output() []object {
 	out := []object{}
 	for _, item := range s.list {
@@ -350,8 +350,8 @@ func (s *streamItems) output() []object {
 	return out
 }
 
-// joinResponses joins the events of a stream of the Responses API: the response in the event
-// that ends it, and the output items that only earlier events have.
+// joinResponses joins the events of a stream of the Responses API: the response in the last event,
+// and output items that only earlier events have.
 func joinResponses(events []json.RawMessage) (any, error) {
 	items := streamItems{known: map[string]*streamItem{}}
 	for _, event := range events {

@@ -17,8 +17,8 @@ type Changes struct {
 	Changed []json.RawMessage `json:"changed"` // declarations as they are now
 }
 
-// Since compares an output with an earlier one of the same format, as it was printed or received
-// by the API: with or without the object or list that --request puts around it.
+// Since compares an output with an earlier one of the same format, as it was printed or as the API
+// received it: with or without the object or list that --request adds.
 func (f Format) Since(before []byte, now Output) (Changes, error) {
 	c := Changes{Added: []json.RawMessage{}, Removed: []string{}, Changed: []json.RawMessage{}}
 	if f.Text {
@@ -144,7 +144,7 @@ func declared(data []byte) (out []declaredTool, err error) {
 	return out, walk(data)
 }
 
-// shape tells the formats apart.
+// shape distinguishes declarations of different formats.
 func (d declaredTool) shape() string {
 	o := asObject(d.data)
 	for _, key := range []string{"function", "toolSpec", "input_schema", "inputSchema"} {

@@ -61,11 +61,11 @@ func splitLines(data []byte) []json.RawMessage {
 	return events
 }
 
-// pieces are the params of a call that come in pieces. Some servers send an empty object before
-// them, or begin anew in each piece.
+// pieces collects the params of a call that come in pieces. Some servers send an empty object
+// before them, or start over in each piece.
 type pieces struct {
 	all, last []byte
-	repeated  bool // each piece begins with the one before it
+	repeated  bool // each piece begins with the previous one
 }
 
 func (p *pieces) add(next []byte) {
@@ -86,7 +86,7 @@ func (p *pieces) text() []byte {
 	return p.all
 }
 
-// isWhole reports whether nothing can follow.
+// isWhole reports whether the params are complete.
 func (p *pieces) isWhole() bool { return registry.CheckJSON(p.text()) == nil }
 
 // params returns the params as JSON: {} for none, and a string if they are cut off, so that the
@@ -106,9 +106,9 @@ func quoted(s string) json.RawMessage {
 	return raw
 }
 
-// joinText adds the text of a part of a stream to a member of what is put together. JSON strings are joined
-// without being decoded, so that a text in many parts costs no more than its length, and halves of a surrogate
-// pair become one character. The memory of each must end where it does, as for [jsonx.Members].
+// joinText appends the text of a part of a stream to a member. JSON strings are joined without
+// being decoded, so that a text in many parts costs no more than its length, and halves of a
+// surrogate pair are joined. The values must have no spare capacity, as from [jsonx.Members].
 func (o object) joinText(key string, part json.RawMessage) {
 	if !isText(part) {
 		return
@@ -126,7 +126,7 @@ func (o object) joinText(key string, part json.RawMessage) {
 type joined struct {
 	object
 	lists  map[string]*joinedList // members to which items were added
-	depth  int                    // of the object; lists deeper than those of blocks do not come in parts
+	depth  int                    // nesting of the object; deep lists, below those of blocks, do not come in parts
 	params string                 // the member with the params of a call
 	input  pieces                 // of these params
 }
@@ -137,7 +137,7 @@ type joinedList struct {
 	byIndex map[string]*joined // by type and index, if they have one
 }
 
-// add adds a part: texts and lists go on, and of other values the last counts that is not empty.
+// add adds a part. Texts and lists continue; for other values, the last that is not empty wins.
 func (j *joined) add(part object) {
 	for key, value := range part {
 		list, isList := jsonx.Elements(value)
@@ -184,7 +184,7 @@ func textItem(text json.RawMessage) json.RawMessage {
 	return object{"type": quoted("text"), "text": text}.json()
 }
 
-// add adds an item, or a part of one: some have an index, and texts follow the text that they go on with.
+// add adds an item or a part of one: some have an index, and a text continues the text before it.
 func (l *joinedList) add(item object, depth int) {
 	index := string(item["type"]) + string(item["index"])
 	known := l.byIndex[index]
@@ -201,7 +201,7 @@ func (l *joinedList) add(item object, depth int) {
 	}
 }
 
-// goesOn reports whether an item is the next part of a text. A signature ends one.
+// goesOn reports whether an item continues a text. A signature ends a text.
 func (j *joined) goesOn(item object) bool {
 	return jsonx.IsNull(j.object["index"]) && j.text("signature") == "" && j.text("type") == item.text("type") &&
 		slices.ContainsFunc([]string{"text", "thinking", "summary"}, func(key string) bool {
@@ -209,7 +209,7 @@ func (j *joined) goesOn(item object) bool {
 		})
 }
 
-// MarshalJSON writes the object as it would have come whole.
+// MarshalJSON writes the object as if it had not come in parts.
 func (j *joined) MarshalJSON() ([]byte, error) {
 	for key, list := range j.lists {
 		raw, err := jsonx.Marshal(list.items)

@@ -168,8 +168,8 @@ func (n notes) result(isError bool) string {
 	return text
 }
 
-// split returns the texts of an answer, and apart from them what media makes of its other parts. note, if
-// not nil, returns a text for each of these.
+// split returns the texts of an answer and, separately, what media returns for its other parts.
+// note, if not nil, returns a text for each of those.
 func (a Answer) split(media func(part) any, note func(part) string) (text notes, apart []any) {
 	for _, c := range a.Content {
 		p := part{c}
@@ -186,8 +186,8 @@ func (a Answer) split(media func(part) any, note func(part) string) (text notes,
 	return text, apart
 }
 
-// textOrList returns the text of an answer, or a list if it has media: the text in a block of a
-// type, and the media.
+// textOrList returns the text of an answer or, if there are media, a list: the text in a block of
+// type kind, and the media.
 func (a Answer) textOrList(kind string, marksErrors bool, media func(part) any) any {
 	marked := marksErrors && a.IsError
 	text, list := a.split(media, nil)
@@ -200,8 +200,8 @@ func (a Answer) textOrList(kind string, marksErrors bool, media func(part) any) 
 	return append([]any{textBlock{kind, text.result(marked)}}, list...)
 }
 
-// blocks returns the blocks of a result for APIs that take only text in an error, and reject blank
-// text.
+// blocks returns the blocks of a result, for APIs that accept only text in an error, and reject
+// blank text.
 func (a Answer) blocks(text func(string) any, media func(i int, p part) []any) (out []any) {
 	for i, c := range a.Content {
 		p := part{c}
@@ -224,15 +224,15 @@ type message struct {
 
 func isBlank(s string) bool { return strings.TrimSpace(s) == "" }
 
-// mediaLimits are what an API takes of one image or file; zero means no limit. See
-// docs/providers.md for their sources.
+// mediaLimits are an API's limits on one image or file; zero means no limit. See docs/providers.md
+// for their sources.
 type mediaLimits struct {
 	image, file int // bytes
 	pixels      int // width and height of an image
 }
 
-// fit replaces media that the API does not take, because they are too large, by texts: the API
-// would reject this and every later request of the conversation.
+// fit replaces media that are too large for the API by texts: otherwise the API would reject this
+// and every later request of the conversation.
 func (l mediaLimits) fit(a Answer) Answer {
 	a.Content = slices.Clone(registry.OrStructured(a.Content, a.Structured))
 	for i, c := range a.Content {
@@ -260,7 +260,7 @@ func (l mediaLimits) exceeded(p part) string {
 	return ""
 }
 
-// size returns the pixels of an image, 0 if they are not known.
+// size returns the size of an image in pixels, or 0 if it is unknown.
 func size(data []byte) (width, height int) {
 	if len(data) >= 30 && bytes.HasPrefix(data, []byte("RIFF")) {
 		le := binary.LittleEndian
@@ -329,8 +329,8 @@ func params(raw json.RawMessage) []byte {
 	return raw
 }
 
-// idOf returns an id that the answer must repeat, or nil if there is none: "null" is what
-// Mistral's streams have in place of one. JSON-RPC and some models number their calls.
+// idOf returns an id that the answer must repeat, or nil if there is none. Mistral's streams have
+// "null" in place of an id. JSON-RPC and some models use numbers.
 func idOf(raw json.RawMessage) json.RawMessage {
 	if id := asText(raw); jsonx.KindOf(raw) != jsonx.Number && (id == "" || id == "null") {
 		return nil

@@ -1,9 +1,9 @@
-// Package local adapts JSON Schemas of tools to what servers of local models take: llama.cpp,
-// which LM Studio runs too, Ollama and vLLM. llama.cpp and vLLM compile all schemas of a request
-// to one grammar, so a keyword that the compiler does not take loses the whole request; Ollama
-// reads schemas into a type of its own, and what that lacks never reaches the model. What is taken
-// away is said in the description beside it, for the model, and is still checked when the tool is
-// called. docs/providers.md has the versions and sources of the rules.
+// Package local adapts JSON Schemas of tools to what servers of local models accept: llama.cpp,
+// which LM Studio runs too, Ollama and vLLM. llama.cpp and vLLM compile all schemas of a request to
+// one grammar, so a keyword that the compiler rejects costs the whole request. Ollama reads schemas
+// into a type of its own, and what that type lacks never reaches the model. Removed constraints are
+// described to the model in words, and are still checked when the tool is called. docs/providers.md
+// has the versions and sources of the rules.
 package local
 
 import (
@@ -52,7 +52,7 @@ type fitter struct {
 	changes []string
 }
 
-// place is where a schema stands.
+// place describes where a schema is.
 type place struct {
 	root   bool
 	inside bool // ollama: below items, which it passes on whole
@@ -68,7 +68,7 @@ func (p place) below() place {
 
 func (f *fitter) changed(what string) { f.changes = append(f.changes, what) }
 
-// anyTypes are the types of a schema that accepts anything. llama.cpp takes {} for an object.
+// anyTypes are the types of a schema that accepts anything. llama.cpp reads {} as an object.
 func anyTypes() *jsonx.Value {
 	return jsonx.NewArray(jsonx.NewString("string"), jsonx.NewString("number"), jsonx.NewString("boolean"),
 		jsonx.NewString("object"), jsonx.NewString("array"), jsonx.NewString("null"))
@@ -121,8 +121,8 @@ func (f *fitter) schema(n *jsonx.Value, at place) *jsonx.Value {
 	return out
 }
 
-// reference replaces a reference by its target. Within itself the target is only a schema of its
-// types.
+// reference replaces a reference by its target. Within the target itself, it is replaced by a
+// schema with only the target's types.
 func (f *fitter) reference(n *jsonx.Value, at place) *jsonx.Value {
 	target, err := f.refs.Resolve(n)
 	if err != nil {
@@ -146,8 +146,8 @@ func (f *fitter) reference(n *jsonx.Value, at place) *jsonx.Value {
 	return f.schema(target, at)
 }
 
-// merged returns a schema with those of its allOf, which none of the targets takes beside other
-// keywords. The first of several values of a keyword counts.
+// merged merges the schemas of allOf into a schema, because no target accepts allOf beside other
+// keywords. If a keyword has several values, the first is used.
 func (f *fitter) merged(n *jsonx.Value) *jsonx.Value {
 	if whole, err := f.refs.Resolve(n); err == nil && whole != n {
 		f.changed("properties of conditions declared")
@@ -185,8 +185,8 @@ func (f *fitter) merged(n *jsonx.Value) *jsonx.Value {
 	return out
 }
 
-// alternatives returns anyOf or oneOf rewritten. Beside properties, values or items it is not
-// understood, and neither are alternatives that say only what is required.
+// alternatives rewrites anyOf or oneOf. Targets do not understand them beside properties, values or
+// items, nor alternatives that only say what is required.
 func (f *fitter) alternatives(n, list *jsonx.Value, at place) (*jsonx.Value, bool) {
 	for _, name := range []string{"properties", "enum", "const", "items"} {
 		if n.Get(name) != nil {
@@ -271,14 +271,15 @@ func (f *fitter) keyword(n *jsonx.Value, m jsonx.Member, at place) (value *jsonx
 	return nil, wording(m)
 }
 
-// maxRepeated is how often llama.cpp repeats a rule at most, counted with that of the lists
-// around it. The limit of its grammar parser is 2,000.
+// maxRepeated limits how often llama.cpp repeats a rule, including the repetitions of surrounding
+// lists. The limit of its grammar parser is 2,000.
 const maxRepeated = 1000
 
-// maxInteger is the largest bound of an integer, whose rule is as long as its digits.
+// maxInteger is the largest bound of an integer that is kept; the rule for a bound grows with its
+// digits.
 const maxInteger = 1_000_000
 
-// repeats returns the value of a bound, 1 if there is none or it is removed.
+// repeats returns the value of a bound, or 1 if there is none or it is removed.
 func repeats(n *jsonx.Value, bound string, budget int) int {
 	times, err := strconv.Atoi(literal(n.Get(bound)))
 	if err != nil || times > budget {
@@ -293,7 +294,7 @@ var formats = []string{
 	"uri-reference", "uri-template", "json-pointer", "relative-json-pointer",
 }
 
-// takes reports whether the target takes a keyword as it is.
+// takes reports whether the target accepts a keyword unchanged.
 func (f *fitter) takes(n *jsonx.Value, m jsonx.Member, at place) bool {
 	has := func(names ...string) bool {
 		return slices.ContainsFunc(names, func(name string) bool { return n.Get(name) != nil })
@@ -338,7 +339,7 @@ func (f *fitter) takes(n *jsonx.Value, m jsonx.Member, at place) bool {
 	return true
 }
 
-// describe adds what was taken away to the description of a schema.
+// describe adds the removed constraints to the description of a schema.
 func describe(n *jsonx.Value, said []string) {
 	if len(said) == 0 {
 		return
@@ -350,10 +351,10 @@ func describe(n *jsonx.Value, said []string) {
 	n.Set("description", jsonx.NewString(text+"("+strings.Join(said, "; ")+")"))
 }
 
-// maxSaid is the most of a value that a description has, in bytes.
+// maxSaid limits how much of a value a description shows, in bytes.
 const maxSaid = 200
 
-// phrases are what a description says of a keyword with a value.
+// phrases are the words with which a description states a keyword and its value.
 var phrases = []struct{ keyword, text string }{
 	{"minLength", "at least %s characters"}, {"maxLength", "at most %s characters"},
 	{"minItems", "at least %s items"}, {"maxItems", "at most %s items"},
@@ -364,17 +365,17 @@ var phrases = []struct{ keyword, text string }{
 	{"default", "default %s"}, {"const", "always %s"},
 }
 
-// unsaid are keywords of which a description says nothing, beyond what wording says of them.
+// unsaid are keywords that a description does not state, except as in wording.
 var unsaid = []string{
 	"uniqueItems", "required", "additionalProperties", "title", "examples", "deprecated", "readOnly", "writeOnly",
 	"$comment", "$schema", "$id", "$anchor", "minContains", "maxContains",
 }
 
-// wording says a keyword in words; "" if there is nothing to say.
+// wording states a keyword in words; "" if there is nothing to say.
 func wording(m jsonx.Member) string {
 	v := m.Value.Plain()
 	if len(v) > maxSaid || v == "9007199254740991" || v == "-9007199254740991" {
-		// The bounds of JavaScript's integers say nothing.
+		// JavaScript's largest integers say nothing as bounds.
 		v = ""
 	}
 	for _, p := range phrases {

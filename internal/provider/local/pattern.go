@@ -6,14 +6,14 @@ import (
 	"github.com/toolreg/toolreg/internal/lazy"
 )
 
-// lookaround finds what xgrammar's patterns do not have: lookaround, word boundaries,
+// lookaround matches what xgrammar's patterns do not support: lookaround, word boundaries,
 // backreferences and Unicode classes.
 var lookaround = lazy.NewRegexp(`\(\?[^:]|\\[bB1-9pPk]`)
 
-// plainPattern returns a pattern as llama.cpp can take it, and whether it can at all. Its grammars
+// plainPattern converts a pattern for llama.cpp, and reports whether that is possible. Its grammars
 // have literals, brackets, groups, alternatives in groups and repetitions, but no classes such as
-// \d. A pattern is matched against JSON text, so one that admits a quote, a backslash or a control
-// character (., [^a], \s) would admit broken JSON. Without ^ and $ a pattern is refused.
+// \d. Patterns are matched against JSON text, so one that allows a quote, a backslash or a control
+// character (., [^a], \s) would allow broken JSON. A pattern without ^ and $ is rejected.
 func plainPattern(pattern string) (string, bool) {
 	body, begins := strings.CutPrefix(pattern, "^")
 	body, ends := strings.CutSuffix(body, "$")

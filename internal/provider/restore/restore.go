@@ -1,6 +1,6 @@
-// Package restore undoes what declarations and models change in params, so that calls can be checked against the
-// tool's own schema. It knows no formats: what a declared schema may have changed is undone wherever the own
-// schema refuses the value. An untrusted schema cannot make it work without limit.
+// Package restore undoes changes that declarations and models make to params, so that calls can be
+// checked against the tool's own schema. It knows no formats: a change is undone wherever the
+// tool's own schema rejects the value. Its work is limited even for an untrusted schema.
 package restore
 
 import (
@@ -100,7 +100,7 @@ func itemSchema(s *jsonx.Value, i int) *jsonx.Value {
 	return s.Get("items")
 }
 
-// member returns the schema that the keywords of s have for a member, or nil.
+// member returns the schema that s has for a member, or nil.
 func (r *restorer) member(s *jsonx.Value, name string) *jsonx.Value {
 	if sub := r.refs.Get(s.Get("properties"), name); sub != nil {
 		return sub
@@ -132,13 +132,13 @@ func (r *restorer) member(s *jsonx.Value, name string) *jsonx.Value {
 	return jsonx.NewObject(jsonx.NewMember("allOf", jsonx.NewArray(all...)))
 }
 
-// describing returns a schema for a part of the values of s, which part finds in the keywords of
-// one schema: it combines what all schemas that apply to the value say. nil allows anything.
+// describing returns a schema that combines what all schemas that apply to a value say about a part
+// of it. part finds the part's schema in the keywords of one schema. Nil allows anything.
 type describing func(s *jsonx.Value, depth int, part func(s *jsonx.Value) *jsonx.Value) *jsonx.Value
 
-// alternativesOf returns a function for the parts of v. Of several alternatives only those count
-// that may describe v, if there are any: null says nothing about the members of an object. This
-// is decided once for all parts of v.
+// alternativesOf returns a function for the parts of v. Among alternatives, only those count that
+// may describe v, if there are any: null says nothing about the members of an object. This is
+// decided once for all parts of v.
 func (r *restorer) alternativesOf(v *jsonx.Value) describing {
 	decided := map[*jsonx.Value]bool{}
 	impossible := func(branch *jsonx.Value, depth int) bool {
@@ -239,7 +239,7 @@ func (r *restorer) possible(s, v *jsonx.Value, depth int) bool {
 	return true
 }
 
-// names reports whether a schema lists no values, or v among them, as it is or as gemini declares it.
+// names reports whether a schema lists no values, or lists v, as it is or as gemini declares it.
 func (r *restorer) names(s, v *jsonx.Value) bool {
 	if c := s.Get("const"); c != nil {
 		return gemini.String(c) == gemini.String(v)
@@ -371,7 +371,7 @@ func (r *restorer) kinds(s, given *jsonx.Value, depth int) kinds {
 	return out
 }
 
-// kindIn returns the type of a value that a schema lists, none for a text other than given.
+// kindIn returns the type of a value that a schema lists, or none for a text other than given.
 func kindIn(listed, given *jsonx.Value) kinds {
 	if listed.Is(jsonx.String) && given != nil && listed.Text() != given.Text() {
 		return 0

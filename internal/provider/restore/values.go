@@ -9,12 +9,13 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// Values repairs values that a provider's format, models and their clients change: a string
-// becomes the value that the format gemini declares as it, or the JSON in it, if the schema allows no
-// string there, or only others, and allows that value's type; a whole number such as 5000.0 becomes 5000
-// if the schema allows only integers; an empty list, as PHP writes an empty object, becomes one if the
-// schema allows objects and no lists. Everything else keeps its bytes except for white space; if there is
-// nothing to restore, or schema or params cannot be parsed or have duplicate keys, params are unchanged.
+// Values repairs values that a provider's format, models or their clients have changed. A string
+// becomes the value that the format gemini declares as that string, or the JSON value in it, if the
+// schema does not allow the string but allows that value's type. A whole number such as 5000.0
+// becomes 5000 if the schema allows only integers. An empty list, which PHP writes for an empty
+// object, becomes one if the schema allows objects and no lists. Everything else keeps its bytes
+// except for white space. If there is nothing to restore, or schema or params cannot be parsed or
+// have duplicate keys, params are unchanged.
 func Values(inputSchema, params json.RawMessage) json.RawMessage {
 	if !mayNeedRepair(params) {
 		return params

@@ -85,8 +85,9 @@ func ForOpenAI(root *jsonx.Value) (changes []string) {
 	return changes
 }
 
-// DropPatterns removes regular expressions that OpenAI's checks do not compile, because one of them makes the
-// API reject the whole request: some of its endpoints take them for Python's, others forbid lookaround.
+// DropPatterns removes regular expressions that OpenAI's checks reject, because a single one makes
+// the API reject the whole request: some of its endpoints compile them as Python's, others forbid
+// lookaround.
 func DropPatterns(root *jsonx.Value) (changes []string) {
 	open := map[*jsonx.Value]bool{}
 	dropPatterns(root, open)
@@ -97,7 +98,7 @@ func DropPatterns(root *jsonx.Value) (changes []string) {
 	return []string{"patterns removed that not all dialects of regular expressions have"}
 }
 
-// dropPatterns adds the schemas without one of their patterns to open.
+// dropPatterns adds schemas from which it has removed a pattern to open.
 func dropPatterns(n *jsonx.Value, open map[*jsonx.Value]bool) {
 	if p := n.Get("pattern"); p.Is(jsonx.String) && !schema.IsCommonPattern(p.Text()) {
 		n.Remove("pattern")
@@ -118,9 +119,10 @@ func dropPatterns(n *jsonx.Value, open map[*jsonx.Value]bool) {
 	}
 }
 
-// ForClients rewrites a schema for MCP clients: with a type at the root, and with objects for properties whose
-// schema is true or false, because of which some clients reject the whole list of tools. A $schema of an older draft
-// goes, because some refuse the tool for it; the schema is of draft 2020-12 in any case.
+// ForClients rewrites a schema for MCP clients: with a type at the root, and with objects in place
+// of properties whose schema is true or false, which make some clients reject the whole list of
+// tools. It removes a $schema of an older draft, which makes some reject the tool; the schema is in
+// draft 2020-12 in any case.
 func ForClients(root *jsonx.Value) (changes []string) {
 	schema.RemoveDialect(root)
 	changes = TypeRoot(root)
@@ -380,8 +382,8 @@ func (d *deadRefs) drop(n *jsonx.Value) {
 	}
 }
 
-// leads reports whether APIs can resolve a reference. They do not resolve URLs, not
-// even that of the schema itself.
+// leads reports whether APIs can resolve a reference. They do not resolve URLs, not even the
+// schema's own.
 func (d *deadRefs) leads(n, ref *jsonx.Value) bool {
 	if !strings.HasPrefix(ref.Text(), "#") {
 		return false

@@ -59,7 +59,7 @@ func newStricter(root *jsonx.Value) (stricter, error) {
 	return s, err
 }
 
-// maxDefined is the most that the targets of references may have in all, in bytes: one may be within another.
+// maxDefined limits the total size of referenced targets in bytes, because one may contain another.
 const maxDefined = 1 << 20
 
 // define copies the targets of references that are not definitions of root to its $defs, because strict schemas may

@@ -95,7 +95,7 @@ func (w *writer) keywords(n *jsonx.Value, indent string, depth int) {
 	}
 }
 
-// isCondition reports whether a schema only says what applies under a condition.
+// isCondition reports whether a schema only states conditions, such as what is required.
 func isCondition(n *jsonx.Value) bool {
 	return n.Is(jsonx.Object) && len(n.Members) > 0 && !slices.ContainsFunc(n.Members, func(m jsonx.Member) bool {
 		switch m.Name {

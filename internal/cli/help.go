@@ -303,8 +303,9 @@ that starts it, or with --http ADDR to many clients, which send a bearer token.
   toolreg serve --http 127.0.0.1:8080 --token-file tokens
   toolreg serve --expose search           three tools that find the others
 
-A line of the token file is a name and a token. What would need a question is
-asked of the client; a client that cannot ask gets an error that names the rule.
+A line of the token file is a name and a token. If a call needs
+confirmation, the client's user is asked; a client that cannot ask gets an error
+that names the rule.
 Trust in a project is never asked about over MCP: run toolreg trust grant first.
 
 See ` + docs + `serve.md

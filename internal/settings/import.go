@@ -86,7 +86,7 @@ func (l *loader) overPerson(fromProject *layers.Layer) []string {
 		for _, s := range servers.Switched {
 			i := slices.IndexFunc(own, func(n Named) bool { return n.Name == s.Name })
 			if i >= 0 && *s.Enabled {
-				out = append(out, fmt.Sprintf("%s:%d: mcpServers.%s is switched on, which is that of %s",
+				out = append(out, fmt.Sprintf("%s:%d: mcpServers.%s turns on the server of %s",
 					servers.File, s.Pos.Line, document.Printable(s.Name), own[i].Origin))
 			}
 		}

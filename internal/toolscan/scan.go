@@ -1,5 +1,5 @@
 // Package toolscan reads what a server says about itself, its tools, prompts and
-// resources, and reports what is made to steer a model or to hide from a person:
+// resources, and reports text that may steer a model or hide something from a person:
 // invisible characters, instructions to the reader, demands for files, secrets or the
 // conversation, references to the tools of other servers, names that resemble theirs.
 //

@@ -37,7 +37,7 @@ func New(e *cli.Env) *cobra.Command {
 		Use:   "approvals",
 		Short: "Show and revoke remembered answers, answer open questions",
 		Long: `Show and revoke the "always" answers that toolreg remembers for this project, and
-answer questions about calls that nobody could be asked.
+answer questions about calls that came up when nobody could be asked.
 
 An answer applies as long as the tool is unchanged: its definition and the command
 or server that provides it. After a change you are asked again.
@@ -77,15 +77,15 @@ project.
 Exit codes: 0, 2, 5 (inside a tool's run).`,
 			Example: "  toolreg approvals clear\n  toolreg approvals clear --all",
 			RunE:    func(cmd *cobra.Command, _ []string) error { return runClear(cmd.Context(), e, o) }},
-		&cobra.Command{Use: "pending", Short: "Show questions that wait for an answer", Args: cli.NoArgs,
-			Long: `Show the questions about calls of this project that nobody could be asked. They are
-kept for a day. --json has everything that a terminal would show.
+		&cobra.Command{Use: "pending", Short: "Show open questions about calls", Args: cli.NoArgs,
+			Long: `Show the questions about calls in this project that came up when nobody could be
+asked. They are kept for a day. --json has everything that a terminal would show.
 
 Exit codes: 0, 2.`,
 			Example: "  toolreg approvals pending\n  toolreg approvals pending --all --json",
 			RunE:    func(cmd *cobra.Command, _ []string) error { return runPending(cmd.Context(), e, o) }},
 		&cobra.Command{
-			Use: "answer ID yes|always|always-server|no [REASON]", Short: "Answer a question that waits",
+			Use: "answer ID yes|always|always-server|no [REASON]", Short: "Answer an open question",
 			Args: cli.ArgsBetween(2, -1, "the id of a question and yes, always, always-server or no"),
 			ValidArgsFunction: complete.Args(completeQuestions(e),
 				complete.Words(exec.WordYes, exec.WordAlways, exec.WordAlwaysServer, exec.WordNo)),

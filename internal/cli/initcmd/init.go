@@ -71,8 +71,8 @@ func names() []string {
 func New(e *cli.Env) *cobra.Command {
 	return &cobra.Command{
 		Use:   "init [look | entry | loop | ci | team]",
-		Short: "Set up toolreg for one use, with the settings that this needs",
-		Long: `Set up toolreg for one use, and print the next commands:
+		Short: "Set up toolreg for what you want to do",
+		Long: `Set up toolreg for what you want to do, and print the next commands:
 
   look    see which tools your agent gets: nothing is written
   entry   give your agent all tools through one entry: your own settings, with the
@@ -87,8 +87,8 @@ Files of other programs are read; nothing in them runs. An existing file is neve
 overwritten. Where the system can confine programs, the settings of loop and team run
 shell commands in the sandbox, without questions.
 
-toolreg settings schema prints a JSON Schema, with which editors complete and check
-settings.
+toolreg settings schema prints a JSON Schema that editors can use to complete and
+check settings.
 
 Exit codes: 0, 1, 2 (the settings already exist, or nobody can be asked which use), 5
 (you said no, or inside a tool's run).`,
@@ -228,7 +228,7 @@ func create(ctx context.Context, e *cli.Env, s *settings.Settings, w way, d *ini
 			d.from = append(d.from, c.Name+" of "+c.Program)
 			if len(c.Also) > 0 {
 				notes = append(notes,
-					fmt.Sprintf("server %q is copied from %s, not from %s; `toolreg --import %s init %s` copies those of %[4]s alone",
+					fmt.Sprintf("server %q is copied from %s, not from %s; `toolreg --import %s init %s` copies only those of %[4]s",
 						c.Name, c.Program, strings.Join(c.Also, ", "), c.Also[0], w.name))
 			}
 			for _, note := range c.Notes {

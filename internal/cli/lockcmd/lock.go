@@ -42,7 +42,7 @@ With the names of tools, or globs such as 'github__*', only these are pinned or
 compared; the rest of the file stays as it is.
 
 With --user the file is in the folder of your own settings, and has the tools
-that are there in any project. It applies to projects that have no toolreg.lock.
+that every project has. It applies to projects that have no toolreg.lock.
 In a project that is not trusted both apply: a tool that differs from either is
 refused.
 

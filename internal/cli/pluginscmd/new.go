@@ -42,7 +42,7 @@ func newNewCommand(e *cli.Env) *cobra.Command {
 	o := &newOptions{}
 	cmd := &cobra.Command{
 		Use:   "new NAME [SCRIPT]",
-		Short: "Write a plugin: a working example, or one for a script that you have",
+		Short: "Create a plugin from an example or from a script of yours",
 		Long: `Write a plugin with one tool and its test: into .toolreg/plugins of the project,
 into your own plugins with --user, or into a folder of your choice with --dir.
 Existing files are never overwritten.

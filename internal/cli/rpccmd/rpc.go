@@ -28,8 +28,8 @@ func New(e *cli.Env) *cobra.Command {
 	o := &options{}
 	cmd := &cobra.Command{
 		Use:   "rpc",
-		Short: "Answer an agent loop as its co-process",
-		Long: `Answer a host program, such as an agent loop, for as long as it runs: one process
+		Short: "Serve an agent loop as a co-process",
+		Long: `Serve a host program, such as an agent loop, for as long as it runs: one process
 with one registry and open connections. The host writes JSON-RPC 2.0 requests to
 stdin, one per line, and reads the answers from stdout. The methods are initialize;
 provide, which makes functions of the host tools; declare, for a provider; answer,

@@ -1,4 +1,4 @@
-// Package runcmd implements the command run, which runs a script over the tools.
+// Package runcmd implements the command run, which runs a script that calls tools.
 package runcmd
 
 import (
@@ -31,7 +31,7 @@ func New(e *cli.Env) *cobra.Command {
 	o := &options{}
 	cmd := &cobra.Command{
 		Use:   "run FILE|- [k=v…]",
-		Short: "Run a script over the tools",
+		Short: "Run a script that calls tools",
 		Long: `Run a script that calls tools. Print the lines that it prints, then its result: text
 as it is, everything else as JSON. Scripts are written in Starlark, a small Python
 without files, network, clock or imports:
@@ -48,7 +48,7 @@ modules. The result is what main(params) returns, else the variable result.
 
 Every call is decided on, asked about and logged as one of its own. If one needs an
 answer and nobody can be asked, the script ends with exit code 6; run it again after
-toolreg approvals answer, and it goes on without repeating the calls it has made.
+toolreg approvals answer, and it continues without repeating the calls it has made.
 
 k=v is text, k:=JSON is JSON. With - the script is read from stdin.
 

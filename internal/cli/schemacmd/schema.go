@@ -88,7 +88,7 @@ func New(e *cli.Env) *cobra.Command {
 	cmd.Flags().StringVarP(&o.format, "format", "f", provider.DefaultFormat, "`format` of the declarations")
 	complete.Flag(cmd, "format", complete.Formats)
 	o.Deferral.Flag(cmd, "which tools the model must search for")
-	cmd.Flags().BoolVar(&o.Scripts, "scripts", false, "declare run_script too, which runs a script over the tools")
+	cmd.Flags().BoolVar(&o.Scripts, "scripts", false, "declare run_script too, which runs a script that calls tools")
 	cmd.Flags().BoolVar(&o.Encode.Request, "request", false, "wrap them as the API's tools field requires")
 	cmd.Flags().BoolVar(&o.Encode.Strict, "strict", false,
 		"OpenAI strict schemas; with --lint: exit code 9 on warnings too")
@@ -98,7 +98,7 @@ func New(e *cli.Env) *cobra.Command {
 	cmd.Flags().BoolVar(&o.lint, "lint", false, "report what providers would reject, ignore or change")
 	cmd.Flags().StringVar(&o.baseline, "baseline", "", "with --lint: leave out the findings in `file`")
 	cmd.Flags().BoolVar(&o.writeBaseline, "write-baseline", false,
-		"with --baseline: write the present findings to the file")
+		"with --baseline: write the current findings to the file")
 	cmd.Flags().StringVar(&o.since, "since", "", "print what changed since the earlier output in `file`")
 	complete.Flag(cmd, "since", complete.Files)
 	cmd.Flags().BoolVar(&o.explain, "explain", false, "show what declaring changes in each schema")

@@ -77,7 +77,7 @@ func clients() []clientConfig {
 		},
 		{
 			"zed",
-			"settings.json of Zed, which replaces no variables: put the token in place of TOOLREG_TOKEN",
+			"settings.json of Zed, which does not expand variables: replace TOOLREG_TOKEN by the token",
 			`{"context_servers":{"toolreg":{"command":COMMAND,"args":ARGS}}}`,
 			`{"context_servers":{"toolreg":{"url":URLHEADERS}}}`, "TOOLREG_TOKEN",
 		},

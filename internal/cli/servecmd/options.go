@@ -69,7 +69,7 @@ func (o *options) checkFlags() error {
 	case o.console && !o.overHTTP():
 		return cli.Usage("--console needs --http", "toolreg serve --http 127.0.0.1:8080 --console")
 	case o.console && o.noAuth:
-		return cli.Usage("--console and --no-auth cannot be used together: whoever enters the console must show a token",
+		return cli.Usage("--console and --no-auth cannot be used together: the console needs a token",
 			"leave out --no-auth: a token is generated")
 	case o.tokenFile != "" && o.noAuth:
 		return cli.Usage("--token-file and --no-auth cannot be used together", "")

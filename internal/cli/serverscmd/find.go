@@ -25,8 +25,8 @@ func newFindCommand(e *cli.Env) *cobra.Command {
 	return &cobra.Command{
 		Use:   "find QUERY…",
 		Short: "Search registries for MCP servers",
-		Long: `Search the registries of the setting registries, by default the official MCP
-registry, for servers. Registries search only names, so the longest word of the
+		Long: `Search for servers in the registries that the setting registries lists, by default
+the official MCP registry. Registries search only names, so the longest word of the
 query must be in the name, and have at least 3 characters. The other words may be
 in the name, the title or the description.
 
@@ -191,9 +191,9 @@ func installer(e *cli.Env, s *settings.Settings) *install.Installer {
 func newOutdatedCommand(e *cli.Env) *cobra.Command {
 	return &cobra.Command{
 		Use:   "outdated",
-		Short: "Show servers that their registry has a newer version of",
-		Long: `Compare the servers that servers add got from registries with what the registries
-have now. Servers that are up to date are only in the JSON.
+		Short: "Show servers with a newer version in their registry",
+		Long: `Compare the servers that were added from registries with their latest versions
+there. Servers that are up to date are only in the JSON.
 
 In a pipe each server is one line: name of the entry, version, latest version,
 status of the latest version, name in the registry and the registry, separated by

@@ -44,8 +44,8 @@ func newStopCommand(e *cli.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "stop NAME… | --all",
 		Short: "Stop servers that outlast a run",
-		Long: `Stop the kept processes of servers. Their calls that are running fail. --all
-stops everything that is kept for you, in all projects.
+		Long: `Stop the kept processes of servers. Running calls to them fail. --all stops
+everything that is kept for you, in all projects.
 
 Exit codes: 0 (also if nothing was kept), 1 (one does not stop), 2, 3 (no such
 server).`,

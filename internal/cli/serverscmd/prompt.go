@@ -28,7 +28,7 @@ toolreg servers NAME --prompts lists the prompts with their arguments.
 
 The text of a prompt comes from the server. Read it before you give it to a model.
 
-Rules about prompts (policy.rules) hold here too.
+Rules about prompts (policy.rules) apply.
 
 Exit codes: 0, 2, 3 (no such server or prompt), 4 (invalid arguments), 5 (denied),
 6 (it needs an answer and nobody can be asked), 7 (the server refused), 8 (the server

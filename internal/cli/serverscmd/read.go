@@ -39,8 +39,8 @@ for byte, not to a terminal. A resource may have several contents, which are
 printed one after the other. toolreg servers NAME --resources lists resources and
 templates. To read from a template, write out the URI.
 
-Rules about resources (policy.rules) hold here too: what they deny is not read, and
-what they ask about is read once you have said yes.
+Rules about resources (policy.rules) apply: a resource that they deny is not read,
+and one that they ask about is read once you have said yes.
 
 Exit codes: 0, 2, 3 (no such server or resource), 5 (denied), 6 (it needs an answer
 and nobody can be asked), 7 (the server refused), 8 (the server failed),

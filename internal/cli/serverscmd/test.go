@@ -195,19 +195,19 @@ func newCheckCommand(e *cli.Env) *cobra.Command {
 	all := false
 	cmd := &cobra.Command{
 		Use:   "check NAME… | --all",
-		Short: "Look for what servers say to steer a model",
-		Long: `Connect to servers and APIs of the settings, ignoring the cache, and report what in
-their tools, prompts, resources and instructions is made to steer a model or to hide
-from you: invisible characters, instructions to read files, to send data or to keep
-something from you, tools of other servers, params that ask for the conversation or
-for secrets, names that resemble those of other tools, encoded text, and tools that
-have changed since you approved or locked them.
+		Short: "Find text of servers that may steer a model",
+		Long: `Connect to servers and APIs of the settings, ignoring the cache, and report text in
+their tools, prompts, resources and instructions that may steer a model or hide
+something from you: invisible characters, instructions to read files, to send data or
+to keep something secret, tools of other servers, params that ask for the
+conversation or for secrets, names that resemble those of other tools, and encoded
+text. It also reports tools that have changed since you approved or locked them.
 
 Each finding has a rule, a severity (high, medium, low), the words that were found,
 and their place as a JSON pointer into the definition. To accept findings, add them
 to the setting check.silence with a reason. A server without findings is not
-known to be harmless: the rules know English, and only what is written, not what a
-server does.
+known to be harmless: instructions may be worded like any description, and what a
+server does is not checked.
 
 In a pipe each finding is one line: severity, rule, server, kind (tool, prompt,
 resource or server), its name, place, words and advice, separated by tabs.

@@ -34,8 +34,7 @@ func newUpgradeCommand(e *cli.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "upgrade NAME…",
 		Short: "Upgrade servers to the latest version in their registry",
-		Long: editHelp(`Change the entries of servers that servers add got from a registry to the latest
-version there.
+		Long: editHelp(`Upgrade servers that were added from a registry to their latest versions there.
 
 toolreg shows how the command changes, asks, starts the new version beside the old
 one, shows how the definitions of tools change, and asks again. What you have changed

@@ -28,10 +28,10 @@ func New(e *cli.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "tasks [ID]",
 		Short: "Show calls that servers are still working on",
-		Long: `Show the calls that "toolreg call --detach" started and that go on or, with an id
-or the beginning of one, the state of one of them: if it is done, its result is
-printed as that of a call. With --wait toolreg waits for the result. What the task
-asks meanwhile is asked as during a call.
+		Long: `Show the tasks that "toolreg call --detach" started. With an id, or the beginning of
+one, show the state of that task or, if it is done, print the result as "toolreg call"
+does. --wait waits for the result. If a task asks a question, you are asked as during
+a call.
 
 In a pipe each task is one line: id, tool and time, separated by tabs. A task is
 forgotten after 30 days; its server may forget it earlier.
@@ -132,7 +132,7 @@ func showTask(ctx context.Context, e *cli.Env, id string, wait bool) error {
 	if mcpclient.TaskEnded(state) || wait {
 		if limit := s.Settings.Globals.Timeout; s.Settings.Globals.TimeoutSet && limit > 0 {
 			within, stop := context.WithTimeoutCause(ctx, limit, &registry.Failure{Kind: exec.ErrTimeout,
-				Text: fmt.Sprintf("task %s has not ended within the time limit of %s, and goes on", task.ID, limit),
+				Text: fmt.Sprintf("task %s has not finished within the time limit of %s, and continues", task.ID, limit),
 				Help: fmt.Sprintf("toolreg tasks %s shows it later, toolreg tasks cancel %s ends it", task.ID, task.ID)})
 			defer stop()
 			ctx = within

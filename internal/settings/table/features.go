@@ -140,7 +140,7 @@ func featureRows() []Row {
 				},
 				{
 					Name: "groups", Type: Strings, Globs: true, Names: Others,
-					Doc: "Groups of callers that get the profile: names or globs. Then it is for nobody else but tokens that name it.",
+					Doc: "Groups of callers that get the profile: names or globs. All others can use it only if their token names it.",
 				},
 			},
 		},

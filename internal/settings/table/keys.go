@@ -153,7 +153,7 @@ func oauthFields() []Row {
 		{Name: "issuer", Type: String, Doc: "Issuer of the authorization server."},
 		{Name: "scopes", Type: Strings, Doc: "Scopes to request."},
 		{Name: "audiences", Type: Strings, Doc: "Audiences to request."},
-		{Name: "resource", Type: String, Doc: "Resource to request (RFC 8707) in place of the server's; none requests none, for authorization servers that refuse it."},
+		{Name: "resource", Type: String, Doc: "Resource to request (RFC 8707) in place of the server's; with none, the parameter is not sent, for authorization servers that refuse it."},
 		{
 			Name: "redirectUri", Type: String,
 			Doc: "Where the browser returns: an address of this machine, by default a free port; for clients of serve its /login/callback.",
@@ -296,12 +296,12 @@ func callRows() []Row {
 			Doc: "Maximum tokens of declarations, as estimated by list --cost, before schema --defer auto defers tools.",
 		},
 		{Name: "search.always", Shapes: true, Type: Strings, Globs: true, Names: Tools, Doc: "Tools that schema --defer never defers: names or globs."},
-		{Name: "scripts", Shapes: true, Type: Bool, Default: "false", Doc: "Declare the tool run_script, which runs a script over the tools; short for scripts.declare."},
+		{Name: "scripts", Shapes: true, Type: Bool, Default: "false", Doc: "Declare the tool run_script, which runs a script that calls tools; short for scripts.declare."},
 		{Name: "scripts.declare", Shapes: true, Type: Bool, Default: "false", Doc: "Declare the tool run_script to models: schema and serve offer it, and call accepts it."},
 		{Name: "scripts.steps", Type: Int, Default: "100000000", Loosens: always, Doc: "Maximum steps of a script; 0 for no limit."},
 		{Name: "scripts.calls", Type: Int, Default: "1000", Loosens: always, Doc: "Maximum calls of a script; 0 for no limit."},
 		timeLimit("scripts.timeout", "5m", "Time limit of a script, without the time that a person takes to answer; 0 for none."),
-		{Name: "scripts.memory", Type: Size, Default: `"256MiB"`, Loosens: always, Doc: "Maximum memory of a script, without that of the interpreter; 0 for no limit."},
+		{Name: "scripts.memory", Type: Size, Default: `"256MiB"`, Loosens: always, Doc: "Maximum memory of a script, not counting the interpreter; 0 for no limit."},
 		{
 			Name: "search.client", Type: Bool, Default: "false",
 			Doc: "With schema --defer and format openai-responses: call --format answers the model's searches instead of OpenAI's server.",

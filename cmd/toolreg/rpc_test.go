@@ -473,7 +473,7 @@ func TestRPCApprovals(t *testing.T) {
 		answer any
 		reason string
 	}{
-		{m{"choice": "no", "reason": "not today"}, "not today"}, {m{"choice": "maybe"}, "none of those offered"}, {m{"choice": "always-server"}, "none of those offered"}, {m{}, `"choice" is missing`},
+		{m{"choice": "no", "reason": "not today"}, "not today"}, {m{"choice": "maybe"}, "not one of the choices"}, {m{"choice": "always-server"}, "not one of the choices"}, {m{}, `"choice" is missing`},
 		{m{"choice": "yes", "extra": 1}, `unknown member "extra"`}, {m{"choice": "always", "content": "x"}, "only the answer yes to an edit can have"}, {"yes", "must be an object"}, {[]string{"yes"}, "must be an object"},
 	} {
 		answers(tt.answer)

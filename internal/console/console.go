@@ -315,7 +315,7 @@ func (c *Console) Confirm(ctx context.Context, q exec.Question, first func() boo
 	one.read = func(r reply) (any, error) {
 		i := slices.IndexFunc(q.Choices, func(one exec.Choice) bool { return one.String() == r.Choice })
 		if i < 0 || (q.Choices[i] == exec.Edit) != (r.Content != nil) {
-			return nil, errors.New("the answer is none of those offered")
+			return nil, errors.New("the answer is not one of the choices")
 		}
 		given := exec.Answer{Choice: q.Choices[i], Said: r.Reason}
 		if r.Content != nil {
@@ -379,7 +379,7 @@ func answerOf(e ask.Elicitation, r reply) (ask.Answer, error) {
 		return ask.Answer{Action: ask.Cancel}, nil
 	case wordSend:
 	default:
-		return ask.Answer{}, errors.New("the answer is none of those offered")
+		return ask.Answer{}, errors.New("the answer is not one of the choices")
 	}
 	if e.Form == nil {
 		return ask.Answer{Action: ask.Accept}, nil

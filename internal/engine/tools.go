@@ -342,7 +342,7 @@ func (t *Tasks) Detach(ctx context.Context, tool *registry.Tool, call *registry.
 			err = dir.Put(task.file(), data)
 		}
 		if err != nil {
-			return fmt.Errorf("the task %q of server %q goes on, but could not be kept: %w",
+			return fmt.Errorf("the task %q of server %q continues, but could not be stored: %w",
 				remote.ID, tool.Server, err)
 		}
 		saved(task)

@@ -194,7 +194,7 @@ func (r *Reply) Answer(q *Question) (Answer, error) {
 	choice, ok := q.Choice(r.Choice)
 	switch {
 	case !ok:
-		return Answer{}, errors.New("it is none of those offered")
+		return Answer{}, errors.New("it is not one of the choices")
 	case r.Content != nil && (choice != Yes || !slices.Contains(q.Choices, Edit)):
 		return Answer{}, errors.New("it has content, which only the answer yes to an edit can have")
 	case r.Content != nil:

@@ -176,7 +176,7 @@ func (s *Set) files() []*File {
 
 // Owners returns the plain names of servers' tools with the server to which each belongs,
 // according to all files and according to those that the person trusts. hasOwn is false if
-// she trusts none.
+// the person trusts none.
 func (s *Set) Owners() (all, own map[string]string, hasOwn bool) {
 	all, own = map[string]string{}, map[string]string{}
 	for _, f := range s.files() {

@@ -357,12 +357,12 @@ func (e *NoQuestionError) Error() string {
 	if e.Answered {
 		return fmt.Sprintf("question %q was answered already", e.ID)
 	}
-	return fmt.Sprintf("no question with the id %q waits for an answer", e.ID)
+	return fmt.Sprintf("no open question has the id %q", e.ID)
 }
 
 // Hint says where to look.
 func (e *NoQuestionError) Hint() string {
-	return "run toolreg approvals pending to see the questions that wait for an answer"
+	return "run toolreg approvals pending to see the open questions"
 }
 
 // Unwrap returns registry.ErrNotFound.

@@ -209,7 +209,7 @@ func (t *Turn) geminiCandidates(o object) error {
 	version := o.text("modelVersion")
 	t.siblings = t.siblings || strings.HasPrefix(version, "gemini-1") || strings.HasPrefix(version, "gemini-2")
 	return t.alternatives(o, "candidates",
-		"call functions; send the content of the one with which the conversation continues",
+		"call functions; send only the content that continues the conversation",
 		func(candidate object) error {
 			before := len(t.Calls)
 			last, err := t.geminiContent(asObject(candidate["content"]))

@@ -113,7 +113,7 @@ func decodeOpenAI(t *Turn, raw json.RawMessage) error {
 
 func (t *Turn) openAIChoices(o object) error {
 	return t.alternatives(o, "choices",
-		"call tools; send the message of the one with which the conversation continues", func(choice object) error {
+		"call tools; send only the message that continues the conversation", func(choice object) error {
 			message := asObject(choice["message"])
 			if message == nil {
 				return errors.New("a choice in it has no message; a chunk of a stream cannot be used")

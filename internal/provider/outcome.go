@@ -54,7 +54,7 @@ func (t *Turn) ended(reason, detail string, has, last bool) error {
 	case "requires_continuation":
 		return fmt.Errorf("it is not finished (%s); continue it with its continuation_token", reason)
 	case "pause_turn", "compaction":
-		return fmt.Errorf("it is not finished (%s); send the message back to the API, which goes on with it", reason)
+		return fmt.Errorf("it is not finished (%s); send the message back to the API, which continues it", reason)
 	default: // also reasons that are newer than this program
 		return fmt.Errorf("it ended with %.100s%s, so nothing was run", reason, detail)
 	}

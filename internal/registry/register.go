@@ -161,7 +161,7 @@ func (b *builder) conflict(t, old *Tool) {
 	case t.Source == SourceCommand && b.opts.Conflicts != ConflictReject:
 		b.diagnose(SeverityWarning, "name_overwritten", t.Source, t.Name,
 			fmt.Sprintf("tool with name %q is already registered (%s); overwriting", t.Name, owned(t.Name, old)),
-			"set conflicts.discovered to qualify to keep both, or to reject to keep the one before")
+			"set conflicts.discovered to qualify to keep both, or to reject to keep the earlier one")
 		if t.Name == old.Name {
 			b.reg.tools[slices.Index(b.reg.tools, old)] = t
 			b.reg.names[t.Name] = t

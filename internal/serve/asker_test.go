@@ -11,7 +11,7 @@ import (
 func TestAnswersOfClients(t *testing.T) {
 	replica := newReplicas(t, 1, "", map[string]string{"n": ";modern asks"}, false)[0]
 	session := newRawSession(t, replica, aliceToken)
-	const notUnderstood = `answer was not understood: its \"decision\" is none of the choices), so it was not run`
+	const notUnderstood = `answer was not understood: its \"decision\" is not one of the choices), so it was not run`
 	for content, want := range map[string]string{
 		`{"decision":"maybe"}`: notUnderstood, `{"decision":"always-server"}`: notUnderstood, `{"decision":5}`: notUnderstood, `{}`: notUnderstood,
 		`{"decision":"no"}`: "The user said no to this call, so it was not run", `{"decision":"yes"}`: `"text":"slept"`, `{"decision":"once"}`: `"text":"slept"`,

@@ -148,7 +148,7 @@ func (l *loginPages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.Method == http.MethodGet:
 		l.page(w, http.StatusOK, one.form(r.URL.Path, ""))
 	case r.Method != http.MethodPost || r.Header.Get("Origin") == "": // of the same origin; see checkOrigin
-		l.refuse(w, r, forbidden("only the page of the login may go on with it"))
+		l.refuse(w, r, forbidden("only the login page can continue the login"))
 	default:
 		l.begin(w, r, id, one)
 	}
@@ -158,7 +158,7 @@ func (l *loginPages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (l login) form(path, wrong string) LoginPage {
 	return LoginPage{
 		Heading: "Log in to " + l.Server, Action: path, Wrong: wrong,
-		Text: fmt.Sprintf("toolreg will use this login for the calls of %s, and of nobody else.", l.Client),
+		Text: fmt.Sprintf("toolreg will use this login only for calls of %s.", l.Client),
 		Hint: fmt.Sprintf("The token with which %s uses this server.", l.Client),
 	}
 }

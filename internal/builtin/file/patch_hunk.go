@@ -167,7 +167,7 @@ func (r *patchReader) uncounted(h *hunk) error {
 		}
 		h.body = h.body[:len(h.body)-empty]
 		if ok && !r.isEnd(line) {
-			return r.fail("hunk %d: %s begins with none of space, + and -, and the numbers between the @@ do not say that the hunk ends before it",
+			return r.fail("hunk %d: %s begins with neither a space nor + nor -, and by the numbers between the @@ the hunk does not end before it",
 				h.number, text.Quote(line))
 		}
 		return nil

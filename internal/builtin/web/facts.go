@@ -141,7 +141,7 @@ func (f *facts) notes(content string) string {
 	}
 	switch {
 	case f.isCheck:
-		say("this page checks for a browser and has none of the content; look for it elsewhere, such as in an API or a copy")
+		say("this page checks for a browser and does not have the content; look for it elsewhere, such as in an API or a copy")
 	case f.isLogin:
 		say("this page asks to log in; what it may lead to is not shown")
 	case f.refresh != "" && utf8.RuneCountInString(content) < littleText:

@@ -195,7 +195,7 @@ func statusFailure(p *webPage, shown *renderedPage) string {
 	text := fmt.Sprintf("%s answered %d %s", p.url.Redacted(), p.Status, http.StatusText(p.Status))
 	switch {
 	case shown != nil && shown.facts.isCheck:
-		text += "; the page checks for a browser and has none of the content"
+		text += "; the page checks for a browser and does not have the content"
 	case shown != nil && shown.facts.isLogin:
 		text += "; the page asks to log in"
 	case p.Status == http.StatusUnauthorized || p.Status == http.StatusForbidden:

@@ -213,7 +213,7 @@ func TestMistakesMakeOperationsUnusable(t *testing.T) {
 		body(`{"properties":{"a":{}},"required":"a"}`):                    "required must be a list of names",
 		body(`{"properties":{"a":{}},"required":[1]}`):                    "required must be a list of names",
 		body(`{"type":"object","properties":{"a":{"properties":[1]}}}`):   "properties must be an object",
-		`"parameters":[{"name":"q","in":"nowhere"}]`:                      `the place (in) of the parameter "q" is none of path, query, header, cookie`,
+		`"parameters":[{"name":"q","in":"nowhere"}]`:                      `the place (in) of the parameter "q" must be one of path, query, header, cookie`,
 		`"parameters":[{"name":"q","in":"body","schema":{}}]`:             `the place (in) of the parameter "q"`,
 		`"parameters":[{"name":"q","in":"query","required":"yes"}]`:       "required must be true or false",
 		`"parameters":[7]`:                                                "a parameter must be an object",

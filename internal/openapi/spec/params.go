@@ -79,7 +79,7 @@ func (r *reader) checkParam(n node) error {
 	case !n.Is(jsonx.Object):
 		return n.problem("a parameter must be an object")
 	case !slices.Contains(places, n.get("in").Text()):
-		return n.problem("the place (in) of the parameter %.200q is none of %s",
+		return n.problem("the place (in) of the parameter %.200q must be one of %s",
 			n.get("name").Text(), strings.Join(places, ", "))
 	case required.exists() && !required.Is(jsonx.True) && !required.Is(jsonx.False):
 		return required.problem("required must be true or false")

@@ -118,7 +118,7 @@ func (c *Client) confirm(ctx context.Context, q exec.Question) (exec.Answer, err
 	result, err := c.approve(ctx, q.Tool,
 		&mcp.ElicitParams{Mode: "form", Message: asking.Text(&q), RequestedSchema: decisionForm(q.Words())})
 	notUnderstood := exec.Answer{Choice: exec.No,
-		Reason: `the client's answer was not understood: its "decision" is none of the choices`}
+		Reason: `the client's answer was not understood: its "decision" is not one of the choices`}
 	if err != nil && strings.HasPrefix(err.Error(), "elicitation result content does not match") {
 		// The SDK checks those in sessions.
 		return notUnderstood, nil

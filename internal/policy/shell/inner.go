@@ -39,7 +39,10 @@ func runsOf(shell, name string, words []word, stdin *word) runs {
 		return evaluates(name, args)
 	}
 	t := tableOf(name)
+	gitSub, _ := strings.CutPrefix(name, "git-")
 	switch {
+	case gitSub != name && hasKey(tableOf("git").subs, gitSub): // a program in the folder of git
+		return runs{through: true, commands: [][]word{gitCommand(word{text: gitSub, known: true}, args)}}
 	case name == "jobs" &&
 		!slices.ContainsFunc(args, func(w word) bool { return !w.known || strings.Contains(w.text, "x") }), t == nil:
 		return runs{}

@@ -155,16 +155,9 @@ var (
 // foreign adds the first word of each piece of a line in an unsupported grammar as
 // a command. This may cause a deny, but never an allow.
 func (a *analysis) foreign(shell, line string) {
-	for _, piece := range strings.FieldsFunc(line,
-		func(r rune) bool { return strings.ContainsRune(";|&\n\r(){}`$", r) }) {
-		words := make([]word, 0, 4)
-		for f := range strings.FieldsSeq(piece) {
-			words = append(words, word{text: strings.Trim(f, `"'`)})
-		}
-		if len(words) > 0 {
-			a.addCommand(Command{Text: strings.TrimSpace(piece), words: words,
-				short: words, Doubt: "commands of " + shell + " are not analyzed"})
-		}
+	for _, words := range pieces(word{text: line}) {
+		a.addCommand(Command{Text: joined(words), words: words,
+			short: words, Doubt: "commands of " + shell + " are not analyzed"})
 	}
 	a.unread(line, "commands of %s are not analyzed", shell)
 }

@@ -194,6 +194,10 @@ func TestCommandOfRule(t *testing.T) {
 		{"rm x", "rm:*", false, Yes},
 		{"rmdir x", "rm:*", false, No},
 		{`C:\\bin\\git log`, "git log", false, Yes},
+		{"git send-pack x", "git push", false, Yes},
+		{"git send-pack --force x", "git push -f", false, Yes},
+		{"git send-pack x", "git push --force", false, No},
+		{"git fetch-pack x", "git push", false, No},
 	} {
 		for i, c := range Read(Bash, tt.line, "").Commands {
 			if i > 0 {

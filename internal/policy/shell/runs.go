@@ -86,6 +86,8 @@ func (t *table) wrapped(name string, words []word, stdin *word) runs {
 		all := t.readArgs(args, false)
 		more := all.runs()
 		r.scripts, r.dynamic = append(r.scripts, more.scripts...), r.dynamic || more.dynamic
+		r.tooMany = r.tooMany || more.tooMany
+		r.commands = append(r.commands, all.attached[min(len(o.attached), len(all.attached)):]...)
 	}
 	return r
 }
@@ -214,9 +216,15 @@ func (r *runs) runner(t *table, args []word, anywhere bool) {
 		start, last = 0, len(args)
 	}
 	r.through, r.variables = true, append(r.variables, o.variables...)
+	r.tooMany = r.tooMany || o.scanned > maxInnerWords
 	r.commands = append(r.commands, o.attached...)
 	first := len(r.commands)
 	last = r.inner(t, o, args, start, last)
+	for _, a := range args[start:last] {
+		if strings.Trim(a.text, plainChars) != "" { // it may be a command line
+			r.commands = append(r.commands, pieces(a)...)
+		}
+	}
 	for i, c := range r.commands[first:] {
 		if t.has("package") {
 			r.commands[first+i] = packageCommand(c)
@@ -224,11 +232,6 @@ func (r *runs) runner(t *table, args []word, anywhere bool) {
 	}
 	if (t.has("package") || t.has("lead")) && !t.has("vague") { // "go run ." names a folder, no builtin of a shell
 		r.commands = slices.DeleteFunc(r.commands, func(c []word) bool { return c[0].known && c[0].text == "." })
-	}
-	for _, a := range args[start:last] {
-		if t.has("vague") && strings.Contains(a.text, " ") { // it may be a command line
-			r.commands = append(r.commands, split(a))
-		}
 	}
 }
 
@@ -249,7 +252,7 @@ func packageCommand(words []word) []word {
 
 // runs returns what a program runs and writes because of its options.
 func (r *reading) runs() runs {
-	out := runs{doubt: r.stdin, shell: POSIX, dynamic: r.dynamic, variables: r.variables}
+	out := runs{doubt: r.stdin, shell: POSIX, dynamic: r.dynamic, variables: r.variables, tooMany: r.scanned > maxInnerWords}
 	for _, x := range r.options {
 		switch x.kind {
 		case kindRuns:
@@ -267,7 +270,8 @@ func (r *reading) runs() runs {
 			out.splits(x.value)
 		case kindSub:
 			program, _, _ := strings.Cut(r.table.path, " ")
-			out.commands = append(out.commands, append([]word{{text: program, known: true}}, split(x.value)...))
+			x.value.text = program + " " + x.value.text
+			out.commands = append(out.commands, pieces(x.value)...)
 		case kindScript:
 			out.shell = Bash
 			out.scripts = append(out.scripts, x.value.text)

@@ -27,7 +27,8 @@ const (
 	// maxParens limits runs of "(", which the parser reads in quadratic time.
 	maxParens = 64
 	// maxInner limits the number of commands found inside wrappers, which
-	// ambiguous options can multiply, and maxInnerWords the number of their words.
+	// ambiguous options can multiply, and maxInnerWords the number of their words
+	// and of the bytes read to find those in values of options.
 	maxInner      = 2000
 	maxInnerWords = 1 << 20
 )

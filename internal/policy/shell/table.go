@@ -325,6 +325,7 @@ type reading struct {
 	unsure    bool     // it is not known how many values an option has
 	shifted   bool     // a word may be an option, or no word at all, so that others have another meaning
 	attached  [][]word // values attached to unknown options, as commands
+	scanned   int      // bytes read to find these; over maxInnerWords, there are too many
 	named     string   // why a rule must have the subcommand; "" if it need not
 	stdin     string   // why no rule can allow it: it runs its stdin
 	dynamic   bool     // a script of the program may run commands
@@ -509,8 +510,9 @@ func (r *reading) unknown(option string) {
 // attach adds a value that is attached to an unknown option. It may be a command, or a
 // setting whose value is one.
 func (r *reading) attach(value word) {
-	for words := split(value); len(words) > 0; words = split(value) {
-		r.attached = append(r.attached, words)
+	for value.text != "" && r.scanned <= maxInnerWords {
+		r.scanned += len(value.text)
+		r.attached = append(r.attached, pieces(value)...)
 		_, value.text, _ = strings.Cut(value.text, "=")
 	}
 }

@@ -66,11 +66,17 @@ func joined(words []word) string {
 	return strings.Join(texts, " ")
 }
 
-// split returns the words in a text that may be a command line.
-func split(w word) []word {
-	var out []word
-	for f := range strings.FieldsSeq(w.text) {
-		out = append(out, word{text: f, known: w.known})
+// pieces returns the commands in a text that may be a command line of some grammar. It divides the text at
+// characters that may separate commands, so it may find too many, and no rule that allows covers them.
+func pieces(w word) (out [][]word) {
+	for piece := range strings.FieldsFuncSeq(w.text, func(r rune) bool { return strings.ContainsRune(";|&\n\r(){}`$", r) }) {
+		var words []word
+		for f := range strings.FieldsSeq(piece) {
+			words = append(words, word{text: strings.Trim(f, `"'`), known: w.known})
+		}
+		if len(words) > 0 {
+			out = append(out, words)
+		}
 	}
 	return out
 }

@@ -20,6 +20,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/agents"
 	"github.com/toolreg/toolreg/internal/atomicfile"
+	"github.com/toolreg/toolreg/internal/builtin"
 	"github.com/toolreg/toolreg/internal/cache"
 	"github.com/toolreg/toolreg/internal/expand"
 	"github.com/toolreg/toolreg/internal/jsonx"
@@ -126,7 +127,7 @@ func (c *Config) Options() (settings.Options, error) {
 	o := settings.Options{
 		Dir: c.Dir, Root: c.Globals.Root, Files: c.Globals.Files, Piped: c.piped,
 		NoProject: c.Globals.NoProject, NoUser: c.Globals.NoUser, TrustProject: c.Globals.TrustProject,
-		Environ: c.Environ, Flags: c.globalFlags(), Import: agents.Importer{}, View: c.showsProgram(),
+		Environ: c.Environ, Flags: c.globalFlags(), Import: agents.Importer{}, View: c.showsProgram(), Builtin: builtin.Named,
 	}
 	if store, err := c.trust.Store(); err == nil {
 		o.Trust = store

@@ -20,20 +20,21 @@ import (
 // Options determines where [Load] looks. The zero value reads the system's settings,
 // and reports those of the current directory's project without applying them.
 type Options struct {
-	Dir          string            // working directory, absolute; "" means the process's own
-	Root         string            // --root; "" means found from Dir
-	Files        []string          // --settings, in order; naming a file is consent to that file only
-	Piped        map[string][]byte // contents of those Files that can be read only once, by name
-	NoProject    bool              // --no-project-settings
-	NoUser       bool              // --no-user-settings
-	TrustProject bool              // --trust-project: consent for this run
-	Environ      []string          // "K=V": HOME and XDG_* determine where to look
-	Flags        *pflag.FlagSet    // the global flags, see [Globals]; may be nil
-	SystemDir    string            // for tests; empty means /etc/toolreg
-	Trust        *trust.Store      // stored grants; nil means none
-	Import       imports.Importer  // finds the files of other programs; nil means the setting imports has no effect
-	View         bool              // --import alone answers for that program: see [Settings.View]
-	Proposed     *Proposed         // used instead of the project's own file, or of one of Files; nil means none
+	Dir          string              // working directory, absolute; "" means the process's own
+	Root         string              // --root; "" means found from Dir
+	Files        []string            // --settings, in order; naming a file is consent to that file only
+	Piped        map[string][]byte   // contents of those Files that can be read only once, by name
+	NoProject    bool                // --no-project-settings
+	NoUser       bool                // --no-user-settings
+	TrustProject bool                // --trust-project: consent for this run
+	Environ      []string            // "K=V": HOME and XDG_* determine where to look
+	Flags        *pflag.FlagSet      // the global flags, see [Globals]; may be nil
+	SystemDir    string              // for tests; empty means /etc/toolreg
+	Trust        *trust.Store        // stored grants; nil means none
+	Import       imports.Importer    // finds the files of other programs; nil means the setting imports has no effect
+	View         bool                // --import alone answers for that program: see [Settings.View]
+	Builtin      func(string) string // name of the built-in tool with a name or an alias, or ""; nil means there are none
+	Proposed     *Proposed           // used instead of the project's own file, or of one of Files; nil means none
 }
 
 // Alone returns the options for reading a settings file as if it had this content,

@@ -213,13 +213,20 @@ func (m *Merged) each(name string, replacing func(was, now Named)) []Named {
 }
 
 // Replaced returns the entries of the system and of the person that entries of a project
-// replace, by name. The server of mcpServerCommand is the entry mcp.
+// replace, by name. The server of mcpServerCommand is the entry mcp, and an API may replace a server.
 func (m *Merged) Replaced(key string) map[string]Named {
 	out := map[string]Named{}
 	if key == table.ServersKey {
 		for _, e := range m.entries[m.Index.Row("mcpServerCommand")] {
 			if e.Origin.Scope < layers.ScopeProject {
 				out["mcp"] = Named{Name: "mcp", Origin: e.Origin, Value: jsonx.NewObject()}
+			}
+		}
+	}
+	if key == table.APIsKey {
+		for _, n := range m.Named(table.ServersKey) {
+			if n.Origin.Scope < layers.ScopeProject {
+				out[n.Name] = n
 			}
 		}
 	}

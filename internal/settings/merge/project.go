@@ -135,8 +135,8 @@ func looserThan(key string, origin layers.Origin, was *jsonx.Value, at layers.Or
 // OverPerson describes how a project's settings change those of the system and of the person, for
 // the trust question: values and entries that they replace, questions where the person's defaults
 // deny, and composites that call a tool which the person has hidden. Settings that allow more than
-// the defaults are listed separately.
-func OverPerson(x *table.Index, below []*layers.Layer, project *layers.Layer) []string {
+// the defaults are listed separately. canonical resolves aliases of tools.
+func OverPerson(x *table.Index, below []*layers.Layer, project *layers.Layer, canonical func(tool string) string) []string {
 	if project == nil {
 		return nil
 	}
@@ -172,7 +172,7 @@ func OverPerson(x *table.Index, below []*layers.Layer, project *layers.Layer) []
 				}
 			}
 		case "composites":
-			out = append(out, own.stepsOnHidden(e.Value, place)...)
+			out = append(out, own.stepsOnHidden(e.Value, place, canonical)...)
 		}
 	}
 	return out
@@ -191,7 +191,7 @@ func (m *Merged) deniesByDefault() string {
 }
 
 // stepsOnHidden describes the steps of composites that call tools which an override hides.
-func (m *Merged) stepsOnHidden(composites *jsonx.Value, place func(line int32) string) []string {
+func (m *Merged) stepsOnHidden(composites *jsonx.Value, place func(line int32) string, canonical func(tool string) string) []string {
 	var out []string
 	for _, n := range m.Named(overridesKey) {
 		if !n.Value.Get("hidden").Is(jsonx.True) {
@@ -203,7 +203,7 @@ func (m *Merged) stepsOnHidden(composites *jsonx.Value, place func(line int32) s
 					place(script.Line), document.Printable(c.Name), document.Printable(n.Name), n.Origin))
 			}
 			for _, step := range c.Value.Get("steps").Elements() {
-				if tool := step.Get("tool").Text(); sameTool(tool, n.Name) {
+				if tool := step.Get("tool").Text(); sameTool(canonical(registry.NameIn(tool)), canonical(n.Name)) {
 					out = append(out,
 						fmt.Sprintf("%s: composites.%s calls %s, which the override of %s hides",
 							place(step.Line), document.Printable(c.Name), document.Printable(tool), n.Origin))
@@ -217,6 +217,6 @@ func (m *Merged) stepsOnHidden(composites *jsonx.Value, place func(line int32) s
 // sameTool reports whether two names may refer to the same tool: one of them may have its server as
 // a prefix.
 func sameTool(a, b string) bool {
-	a, b = strings.ToLower(strings.TrimSpace(a)), strings.ToLower(strings.TrimSpace(b))
+	a, b = strings.ToLower(a), strings.ToLower(b)
 	return a != "" && (a == b || strings.HasSuffix(a, "__"+b) || strings.HasSuffix(b, "__"+a))
 }

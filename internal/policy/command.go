@@ -160,7 +160,7 @@ func (f *facts) unclearPath(s *shell.Command) string {
 		}
 		for _, name := range s.Fallbacks {
 			name = f.written(name)
-			if f.pathMatch(r, f.pathname(name)) || len(f.trees) > 0 && f.mayHold(name, r) {
+			if w := f.where(); w.match(r, w.name(name)) || len(f.trees) > 0 && w.mayHold(name, r) {
 				return fmt.Sprintf("it writes %q if a cd before it fails or does not run, and a rule denies %q", name, r.Path)
 			}
 		}

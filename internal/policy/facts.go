@@ -39,14 +39,13 @@ type facts struct {
 	person    bool               // only a person may answer
 	asking    registry.Asking    // the question that the tool itself asks
 
-	stored           fact[stored]            // see [facts.approvals]
-	spellings, names fact[[]string]          // of the tool: in lower case for strict rules, exact for rules that loosen
-	places           fact[*places]           // see [facts.where]
-	paths            fact[[]pathname]        // of subject
-	shapes           fact[shapes]            // see [facts.inShapes]
-	absolute         factOf[*Rule, []string] // see [places.globs]
-	onPaths          factOf[*Rule, bool]     // see [facts.rulePaths]
-	guarded, hidden  fact[string]            // see [facts.changesGuarded] and [facts.changesHidden]
+	stored           fact[stored]        // see [facts.approvals]
+	spellings, names fact[[]string]      // of the tool: in lower case for strict rules, exact for rules that loosen
+	places           fact[*places]       // see [facts.where]
+	paths            fact[[]pathname]    // of subject
+	shapes           fact[shapes]        // see [facts.inShapes]
+	onPaths          factOf[*Rule, bool] // see [facts.rulePaths]
+	guarded, hidden  fact[string]        // see [facts.changesGuarded] and [facts.changesHidden]
 	evaluations      factOf[*jq.Expression, evaluated]
 	tracked          factOf[string, bool] // folders of the workspace; see [facts.isOfProject]
 }

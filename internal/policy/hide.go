@@ -36,14 +36,14 @@ func (f *facts) hidesCredentials() (hides func(string) bool, key string) {
 	var named []string
 	for _, p := range f.subject.Paths {
 		if f.credential(p) != "" {
-			named = append(named, f.pathname(p).absolute)
+			named = append(named, f.where().name(p).absolute)
 		}
 	}
 	return func(path string) bool {
 		if f.credential(path) == "" {
 			return false
 		}
-		at := f.pathname(path).absolute
+		at := f.where().name(path).absolute
 		return !f.opens(rules, path) && !slices.ContainsFunc(named,
 			func(folder string) bool { return at == folder || strings.HasPrefix(at, folder+"/") })
 	}, fmt.Sprintf("credentials %q %q\n%s", f.policy.Workspace, named, key)
@@ -62,11 +62,11 @@ func (f *facts) pathRules() (out []*Rule) {
 
 // opens reports whether the first of the rules whose path matches allows it.
 func (f *facts) opens(rules []*Rule, path string) bool {
-	p := f.pathname(path)
+	p := f.where().name(path)
 	for i, r := range rules {
-		if r.Path != "" && f.pathMatch(r, p) {
+		if r.Path != "" && f.where().match(r, p) {
 			return prevailing(rules[i:],
-				func(r *Rule) bool { return r.Path == "" || f.pathMatch(r, p) }).Decision == Allow
+				func(r *Rule) bool { return r.Path == "" || f.where().match(r, p) }).Decision == Allow
 		}
 	}
 	return false
@@ -78,7 +78,7 @@ func (f *facts) credential(path string) string {
 	if leads == nil {
 		return ""
 	}
-	p := f.pathname(path)
+	p := f.where().name(path)
 	if why := leads(filepath.FromSlash(p.absolute)); why != "" || p.real == p.absolute {
 		return why
 	}
@@ -108,8 +108,8 @@ func (f *facts) hidesByRules(decided *Rule) (hides func(string) bool, key string
 		return nil, ""
 	}
 	return func(path string) bool {
-		p := f.pathname(path)
-		r := decidingRule(rules, func(r *Rule) bool { return r.Path == "" || f.pathMatch(r, p) })
+		p := f.where().name(path)
+		r := decidingRule(rules, func(r *Rule) bool { return r.Path == "" || f.where().match(r, p) })
 		return r != nil && r.Path != "" &&
 			(r.Decision == Deny || r.Decision == Ask && r != decided && f.policy.Mode != ModeYolo)
 	}, fmt.Sprint(f.policy.Root, f.policy.Workspace, f.policy.Mode, key)

@@ -4,13 +4,9 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
-	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"github.com/bmatcuk/doublestar/v4"
 
 	"github.com/toolreg/toolreg/internal/jq"
 	"github.com/toolreg/toolreg/internal/jsonx"
@@ -152,43 +148,21 @@ func (f *facts) rulePaths(r *Rule) bool {
 }
 
 func (f *facts) matchPaths(r *Rule) bool {
+	w := f.where()
+	named := func(p string) bool { return w.match(r, w.name(p)) }
 	paths := f.paths.get(func() (out []pathname) {
 		for _, p := range f.subject.Paths {
-			out = append(out, f.pathname(p))
+			out = append(out, w.name(p))
 		}
 		return out
 	})
 	if r.isNarrow() {
 		return len(paths) > 0 && !f.unplaced &&
-			!slices.ContainsFunc(paths, func(p pathname) bool { return !f.pathMatch(r, p) }) &&
-			!slices.ContainsFunc(f.fallbacks, func(p string) bool { return !f.pathMatch(r, f.pathname(p)) })
+			!slices.ContainsFunc(paths, func(p pathname) bool { return !w.match(r, p) }) &&
+			!slices.ContainsFunc(f.fallbacks, func(p string) bool { return !named(p) })
 	}
-	return slices.ContainsFunc(paths, func(p pathname) bool { return f.pathMatch(r, p) }) ||
-		slices.ContainsFunc(f.trees, func(p string) bool { return f.pathMatch(r, f.pathname(p)) || f.mayHold(p, r) })
-}
-
-// mayHold reports whether a folder contains, or may contain, what the path of a rule names.
-func (f *facts) mayHold(folder string, r *Rule) bool {
-	w := f.where()
-	literal, _ := cutGlob(filepath.ToSlash(r.Path))
-	exists := func(base string) bool {
-		_, err := os.Lstat(filepath.FromSlash(absolutePath(base, literal)))
-		return err == nil
-	}
-	if !exists(w.root) && !exists(w.workspace) {
-		return false
-	}
-	names := f.pathname(folder).lower
-	for _, glob := range f.absolute.get(r, func() []string { return w.globs(r.Path) }) {
-		literal, rest := cutGlob(glob)
-		literal = path.Clean(literal)
-		if slices.ContainsFunc(names, func(name string) bool {
-			return strings.HasPrefix(literal, strings.TrimSuffix(name, "/")+"/") || literal == name && rest != ""
-		}) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(paths, func(p pathname) bool { return w.match(r, p) }) ||
+		slices.ContainsFunc(f.trees, func(p string) bool { return named(p) || w.mayHold(p, r) })
 }
 
 // ruleWhen reports whether the rule's expression is true for the params: in every shape if the rule
@@ -278,58 +252,4 @@ func (f *facts) where() *places {
 		p.realRoot, p.realWorkspace = realPath(p.root), realPath(workspace)
 		return p
 	})
-}
-
-func (f *facts) pathname(p string) pathname {
-	w := f.where()
-	out := pathname{absolute: absolutePath(w.workspace, p), certain: inside(p) || path.IsAbs(filepath.ToSlash(p))}
-	out.real = out.absolute
-	if w.realWorkspace != w.workspace {
-		out.real = absolutePath(w.realWorkspace, p)
-	}
-	for _, name := range []string{out.absolute, out.real} {
-		out.lower = appendLower(out.lower, name)
-	}
-	return out
-}
-
-// pathMatch reports whether the path of a rule matches a path of the call. Unless
-// the rule loosens, case is ignored because the file system may ignore it, a
-// matching folder includes its contents, and an invalid glob matches every path.
-func (f *facts) pathMatch(r *Rule, p pathname) bool {
-	if r.isNarrow() {
-		return p.certain && r.literals.occurIn(p.absolute) && f.allowsPath(r, p)
-	}
-	w := f.where()
-	if w.root == w.workspace && !slices.ContainsFunc(p.lower, r.literals.occurIn) {
-		return false // in another workspace, links may lead to a path without the literals
-	}
-	for _, glob := range f.absolute.get(r, func() []string { return w.globs(r.Path) }) {
-		for _, name := range p.lower {
-			ok, err := doublestar.Match(glob, name)
-			if err != nil || ok {
-				return true
-			}
-			if ok, _ = doublestar.Match(strings.TrimSuffix(glob, "/")+"/**", name); ok {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// allowsPath reports whether a rule that loosens matches a path, also when the links in the path of
-// the workspace are resolved: a link must not extend what is allowed to another folder.
-func (f *facts) allowsPath(r *Rule, p pathname) bool {
-	w := f.where()
-	glob := absolutePath(QuoteGlob(w.root), r.Path)
-	ok, err := doublestar.Match(glob, p.absolute)
-	if !ok || err != nil || p.real == p.absolute {
-		return ok && err == nil
-	}
-	if rest, below := strings.CutPrefix(glob, QuoteGlob(w.root)+"/"); below {
-		glob = QuoteGlob(w.realRoot) + "/" + rest
-	}
-	ok, err = doublestar.Match(glob, p.real)
-	return ok && err == nil
 }

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -24,22 +25,100 @@ type pathname struct {
 type places struct {
 	root, workspace         string
 	realRoot, realWorkspace string // with links resolved
+
+	absolute factOf[*Rule, []string] // see [places.globs]
+}
+
+// name returns the forms of a path of a call.
+func (w *places) name(p string) pathname {
+	out := pathname{absolute: absolutePath(w.workspace, p), certain: inside(p) || path.IsAbs(filepath.ToSlash(p))}
+	out.real = out.absolute
+	if w.realWorkspace != w.workspace {
+		out.real = absolutePath(w.realWorkspace, p)
+	}
+	for _, name := range []string{out.absolute, out.real} {
+		out.lower = appendLower(out.lower, name)
+	}
+	return out
+}
+
+// match reports whether the path of a rule matches a path of the call. Unless
+// the rule loosens, case is ignored because the file system may ignore it, a
+// matching folder includes its contents, and an invalid glob matches every path.
+func (w *places) match(r *Rule, p pathname) bool {
+	if r.isNarrow() {
+		return p.certain && r.literals.occurIn(p.absolute) && w.allows(r, p)
+	}
+	if w.root == w.workspace && !slices.ContainsFunc(p.lower, r.literals.occurIn) {
+		return false // in another workspace, links may lead to a path without the literals
+	}
+	for _, glob := range w.globs(r) {
+		for _, name := range p.lower {
+			ok, err := doublestar.Match(glob, name)
+			if err != nil || ok {
+				return true
+			}
+			if ok, _ = doublestar.Match(strings.TrimSuffix(glob, "/")+"/**", name); ok {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// allows reports whether a rule that loosens matches a path, also when the links in the path of
+// the workspace are resolved: a link must not extend what is allowed to another folder.
+func (w *places) allows(r *Rule, p pathname) bool {
+	glob := absolutePath(QuoteGlob(w.root), r.Path)
+	ok, err := doublestar.Match(glob, p.absolute)
+	if !ok || err != nil || p.real == p.absolute {
+		return ok && err == nil
+	}
+	if rest, below := strings.CutPrefix(glob, QuoteGlob(w.root)+"/"); below {
+		glob = QuoteGlob(w.realRoot) + "/" + rest
+	}
+	ok, err = doublestar.Match(glob, p.real)
+	return ok && err == nil
+}
+
+// mayHold reports whether a folder contains, or may contain, what the path of a rule names.
+func (w *places) mayHold(folder string, r *Rule) bool {
+	literal, _ := cutGlob(filepath.ToSlash(r.Path))
+	exists := func(base string) bool {
+		_, err := os.Lstat(filepath.FromSlash(absolutePath(base, literal)))
+		return err == nil
+	}
+	if !exists(w.root) && !exists(w.workspace) {
+		return false
+	}
+	names := w.name(folder).lower
+	for _, glob := range w.globs(r) {
+		literal, rest := cutGlob(glob)
+		literal = path.Clean(literal)
+		if slices.ContainsFunc(names, func(name string) bool {
+			return strings.HasPrefix(literal, strings.TrimSuffix(name, "/")+"/") || literal == name && rest != ""
+		}) {
+			return true
+		}
+	}
+	return false
 }
 
 // globs returns the absolute forms of the path of a rule that does not loosen, in lower case. The
 // path is resolved against the project root and the workspace, each also with links resolved in the
 // part before the first wildcard.
-func (w *places) globs(rule string) (out []string) {
-	add := func(glob string) { out = appendLower(out, glob) }
-	for _, base := range []string{w.root, w.workspace} {
-		glob := absolutePath(QuoteGlob(base), rule)
-		add(glob)
-		literal, rest := cutGlob(glob)
-		if real := realPath(path.Clean(literal)); real != path.Clean(literal) {
-			add(path.Join(QuoteGlob(real), rest))
+func (w *places) globs(r *Rule) []string {
+	return w.absolute.get(r, func() (out []string) {
+		for _, base := range []string{w.root, w.workspace} {
+			glob := absolutePath(QuoteGlob(base), r.Path)
+			out = appendLower(out, glob)
+			literal, rest := cutGlob(glob)
+			if real := realPath(path.Clean(literal)); real != path.Clean(literal) {
+				out = appendLower(out, path.Join(QuoteGlob(real), rest))
+			}
 		}
-	}
-	return out
+		return out
+	})
 }
 
 // cutGlob divides a glob into the folders before the first wildcard and what follows them.

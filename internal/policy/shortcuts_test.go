@@ -51,14 +51,14 @@ func sameMatches(t *testing.T, glob, name string) {
 	t.Helper()
 	for _, workspace := range []string{"/w", "/", "/a/[x]{b}/K"} {
 		f := &facts{policy: &Policy{Workspace: workspace}}
-		p := f.pathname(name)
+		p := f.where().name(name)
 		for _, decision := range []Decision{Allow, Deny} {
 			r := Rule{Path: glob, Decision: decision}
 			want := matchWithoutLiterals(workspace, &r, p)
-			if got := f.pathMatch(&r, p); got != want {
+			if got := f.where().match(&r, p); got != want {
 				t.Errorf("%s of %q for %q in %s: %t before Compile, want %t", decision, glob, name, workspace, got, want)
 			}
-			if err := r.Compile(); err == nil && f.pathMatch(&r, p) != want {
+			if err := r.Compile(); err == nil && f.where().match(&r, p) != want {
 				t.Errorf("%s of %q for %q in %s: %t with %q, want %t", decision, glob, name, workspace, !want, r.literals, want)
 			}
 		}

@@ -3,7 +3,6 @@ package policy
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"net/url"
 	"slices"
 	"strings"
@@ -19,35 +18,32 @@ import (
 // facts are what is known about a call, or about a tool as a whole, before the decision. They do
 // not change; costly ones are computed when first needed. They are safe for concurrent use.
 type facts struct {
+	identity
 	ctx       context.Context
 	policy    *Policy
-	tool      *registry.Tool
-	call      *registry.Call     // nil if they are about the tool as a whole
-	who       *caller.Caller     // nil is the person at the command line
-	anyone    bool               // the caller is not known, so that rules about clients may match
-	rules     []*Rule            // about the caller, in order
-	category  registry.Category  // see [categoryOf]
-	bears     *registry.Namesake // see [registry.Definition.Bears]; nil if the tool has a name of its own
-	means     Means              // to confine the program that the call starts
-	subject   registry.Subject   // what the call touches, with the files that its command line writes
-	fallbacks []string           // files that it writes if a cd in it fails
-	trees     []string           // what it moves or removes with all that is in it
-	unplaced  bool               // it writes files in an unknown folder
-	parts     []*matter          // of the command line
-	unread    bool               // the command line could not be parsed
-	unsure    bool               // a ban or a rule may apply to a part
-	person    bool               // only a person may answer
-	asking    registry.Asking    // the question that the tool itself asks
+	call      *registry.Call   // nil if they are about the tool as a whole
+	who       *caller.Caller   // nil is the person at the command line
+	anyone    bool             // the caller is not known, so that rules about clients may match
+	rules     []*Rule          // about the caller, in order
+	means     Means            // to confine the program that the call starts
+	subject   registry.Subject // what the call touches, with the files that its command line writes
+	fallbacks []string         // files that it writes if a cd in it fails
+	trees     []string         // what it moves or removes with all that is in it
+	unplaced  bool             // it writes files in an unknown folder
+	parts     []*matter        // of the command line
+	unread    bool             // the command line could not be parsed
+	unsure    bool             // a ban or a rule may apply to a part
+	person    bool             // only a person may answer
+	asking    registry.Asking  // the question that the tool itself asks
 
-	stored           fact[stored]        // see [facts.approvals]
-	spellings, names fact[[]string]      // of the tool: in lower case for strict rules, exact for rules that loosen
-	places           fact[*places]       // see [facts.where]
-	paths            fact[[]pathname]    // of subject
-	shapes           fact[shapes]        // see [facts.inShapes]
-	onPaths          factOf[*Rule, bool] // see [facts.rulePaths]
-	guarded, hidden  fact[string]        // see [facts.changesGuarded] and [facts.changesHidden]
-	evaluations      factOf[*jq.Expression, evaluated]
-	tracked          factOf[string, bool] // folders of the workspace; see [facts.isOfProject]
+	stored          fact[stored]        // see [facts.approvals]
+	places          fact[*places]       // see [facts.where]
+	paths           fact[[]pathname]    // of subject
+	shapes          fact[shapes]        // see [facts.inShapes]
+	onPaths         factOf[*Rule, bool] // see [facts.rulePaths]
+	guarded, hidden fact[string]        // see [facts.changesGuarded] and [facts.changesHidden]
+	evaluations     factOf[*jq.Expression, evaluated]
+	tracked         factOf[string, bool] // folders of the workspace; see [facts.isOfProject]
 }
 
 // matter is what a clause decides about: a call, or one part of its command line.
@@ -134,11 +130,12 @@ func (p *Policy) factsOfTool(ctx context.Context, t *registry.Tool, anyone bool)
 	f := &facts{
 		ctx:      ctx,
 		policy:   p,
-		tool:     t,
 		who:      caller.From(ctx),
 		anyone:   anyone,
-		category: categoryOf(t),
-		bears:    t.Bears(),
+		identity: identity{tool: t, category: categoryOf(t), bears: t.Bears(), canonical: p.Canonical},
+	}
+	if f.canonical == nil {
+		f.canonical = func(string) string { return "" }
 	}
 	f.rules = p.rulesFor(f.who, anyone)
 	if t.Program != "" && p.Means != nil {
@@ -235,29 +232,3 @@ func RaisedCategory(t *registry.Tool) registry.Category {
 	}
 	return ""
 }
-
-// isBlindTo reports whether a rule has a condition on a path or command that the built-in tool
-// could meet whose name this tool has taken. What this tool touches is unknown, so a rule that
-// denies or asks applies, and a rule that loosens does not.
-func (f *facts) isBlindTo(r *Rule) bool {
-	n := f.bears
-	if n == nil || r.Path == "" && r.Command == "" {
-		return false
-	}
-	switch n.Category {
-	case registry.CategoryCommand:
-		return true
-	case registry.CategoryRead, registry.CategoryWrite:
-		return r.Command == ""
-	}
-	return false
-}
-
-// underName adds to a reason that it comes from the built-in tool whose name the tool has taken.
-func (f *facts) underName(reason string) string {
-	return fmt.Sprintf("%s; it has the name of the built-in tool %s, and what it touches is not known",
-		reason, f.bears.Name)
-}
-
-// isPlain reports whether a rule can match without an analysis of commands.
-func (f *facts) isPlain(r *Rule) bool { return r.Command == "" || f.isBlindTo(r) && !r.isNarrow() }

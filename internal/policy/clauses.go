@@ -313,7 +313,7 @@ func readsFiles(m *matter, v Verdict) (Verdict, bool) {
 }
 
 func guardedPath(m *matter, v Verdict) (Verdict, bool) {
-	guarded := m.changesGuarded()
+	guarded := m.changes(m.policy.Guarded)
 	return Verdict{
 		Origin: originDefault,
 		Firm:   true,
@@ -323,7 +323,7 @@ func guardedPath(m *matter, v Verdict) (Verdict, bool) {
 }
 
 func hiddenPath(m *matter, v Verdict) (Verdict, bool) {
-	hidden := m.changesHidden()
+	hidden := m.changes(m.policy.NewHidden)
 	return Verdict{Origin: originDefault, Firm: true,
 			Reason: fmt.Sprintf("programs may act on %q, as on files whose names begin with a dot and in a home folder; only a rule with its path allows changing it",
 				hidden)},

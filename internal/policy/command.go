@@ -50,7 +50,8 @@ func (f *facts) readLine() {
 	for _, w := range writes {
 		w = f.written(w)
 		f.subject.Paths = append(f.subject.Paths, w)
-		if real := f.linked(w); real != "" {
+		name := absolutePath(f.policy.Workspace, w)
+		if real := realPath(name); f.policy.Workspace != "" && real != name {
 			f.subject.Paths = append(f.subject.Paths, real)
 		}
 	}
@@ -94,19 +95,6 @@ func (f *facts) written(name string) string {
 func isFolder(name string) bool {
 	info, err := os.Stat(filepath.FromSlash(name))
 	return err == nil && info.IsDir()
-}
-
-// linked returns the file that a shell would write if name contains symbolic links, or "" if it
-// contains none.
-func (f *facts) linked(name string) string {
-	if f.policy.Workspace == "" {
-		return ""
-	}
-	name = absolutePath(f.policy.Workspace, name)
-	if real := realPath(name); real != name {
-		return real
-	}
-	return ""
 }
 
 func (f *facts) aboutCall() *matter {

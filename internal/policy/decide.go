@@ -149,7 +149,7 @@ func (f *facts) decideParts() Verdict {
 // none if a rule or a doubt would ask again regardless.
 func (f *facts) scopes(v Verdict) []Scope {
 	if v.Firm || v.Rule != nil && !f.isDefaultRule(v.Rule) ||
-		f.changesGuarded()+f.changesHidden() != "" {
+		f.changes(f.policy.Guarded)+f.changes(f.policy.NewHidden) != "" {
 		return nil
 	}
 	switch {

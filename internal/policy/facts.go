@@ -36,14 +36,13 @@ type facts struct {
 	person    bool             // only a person may answer
 	asking    registry.Asking  // the question that the tool itself asks
 
-	stored          fact[stored]        // see [facts.approvals]
-	places          fact[*places]       // see [facts.where]
-	paths           fact[[]pathname]    // of subject
-	shapes          fact[shapes]        // see [facts.inShapes]
-	onPaths         factOf[*Rule, bool] // see [facts.rulePaths]
-	guarded, hidden fact[string]        // see [facts.changesGuarded] and [facts.changesHidden]
-	evaluations     factOf[*jq.Expression, evaluated]
-	tracked         factOf[string, bool] // folders of the workspace; see [facts.isOfProject]
+	stored      fact[stored]        // see [facts.approvals]
+	places      fact[*places]       // see [facts.where]
+	paths       fact[[]pathname]    // of subject
+	shapes      fact[shapes]        // see [facts.inShapes]
+	onPaths     factOf[*Rule, bool] // see [facts.rulePaths]
+	evaluations factOf[*jq.Expression, evaluated]
+	tracked     factOf[string, bool] // folders of the workspace; see [facts.isOfProject]
 }
 
 // matter is what a clause decides about: a call, or one part of its command line.
@@ -177,17 +176,6 @@ func (f *facts) contested() string {
 		return ""
 	}
 	return f.tool.Contested
-}
-
-// changesGuarded returns the first path that the call may change and that is guarded; "" if there is none.
-func (f *facts) changesGuarded() string {
-	return f.guarded.get(func() string { return f.changes(f.policy.Guarded) })
-}
-
-// changesHidden returns the first changed path for which [Policy.NewHidden] is true; "" if there is
-// none.
-func (f *facts) changesHidden() string {
-	return f.hidden.get(func() string { return f.changes(f.policy.NewHidden) })
 }
 
 // changes returns the first path that the call may change and for which meant is true; "" if there

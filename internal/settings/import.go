@@ -1,7 +1,6 @@
 package settings
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -80,16 +79,10 @@ func (l *loader) importProject(fromProject *layers.Layer) []trust.File {
 // overPerson describes what the project changes about the person's settings, and about servers in
 // the person's files of other programs.
 func (l *loader) overPerson(fromProject *layers.Layer) []string {
-	canonical := func(tool string) string {
-		if l.opts.Builtin == nil {
-			return tool
-		}
-		return cmp.Or(l.opts.Builtin(tool), tool)
-	}
-	out := merge.OverPerson(l.index, slices.Concat(l.mine, l.layers), fromProject, canonical)
+	out := merge.OverPerson(l.index, slices.Concat(l.mine, l.layers), fromProject, l.opts.Builtin)
 	own := merge.Of(l.index, l.mine).Named(table.ServersKey)
 	for _, servers := range l.imported {
-		out = append(out, merge.OverPerson(l.index, l.mine, servers.Layer, canonical)...)
+		out = append(out, merge.OverPerson(l.index, l.mine, servers.Layer, l.opts.Builtin)...)
 		for _, s := range servers.Switched {
 			i := slices.IndexFunc(own, func(n Named) bool { return n.Name == s.Name })
 			if i >= 0 && *s.Enabled {

@@ -90,6 +90,9 @@ func newLoader(o Options) *loader {
 	l.globals = l.scalars.globals()
 	g := l.globals // flags and variables
 	o.Root, o.SystemDir = cmp.Or(o.Root, g.Root), cmp.Or(o.SystemDir, systemFolder(l.env))
+	if o.Builtin == nil {
+		o.Builtin = func(string) string { return "" }
+	}
 	if len(o.Files) == 0 {
 		o.Files = g.Files
 	}

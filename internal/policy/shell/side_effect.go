@@ -71,11 +71,9 @@ func (a *analysis) addFiles(c *Command, program string, r runs) {
 
 // isUnplaced reports whether a file is relative to an unknown folder that a cd has changed to.
 func (a *analysis) isUnplaced(name string) bool {
-	return a.location != a.begin && !path.IsAbs(name) && (a.dir == "" || a.glob || a.tooMany || isOfOther(a.dir))
+	ofOther := len(a.dir) > 1 && a.dir[0] == '~' && a.dir[1] != '/' // as in ~user
+	return a.location != a.begin && !path.IsAbs(name) && (a.dir == "" || a.glob || a.tooMany || ofOther)
 }
-
-// isOfOther reports whether a path begins with the home folder of a named user, as in ~user.
-func isOfOther(name string) bool { return len(name) > 1 && name[0] == '~' && name[1] != '/' }
 
 // changes adds the files that well-known programs change, although no arguments of these programs
 // are known to be harmless.

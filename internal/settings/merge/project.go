@@ -2,6 +2,7 @@ package merge
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -135,8 +136,9 @@ func looserThan(key string, origin layers.Origin, was *jsonx.Value, at layers.Or
 // OverPerson describes how a project's settings change those of the system and of the person, for
 // the trust question: values and entries that they replace, questions where the person's defaults
 // deny, and composites that call a tool which the person has hidden. Settings that allow more than
-// the defaults are listed separately. canonical resolves aliases of tools.
-func OverPerson(x *table.Index, below []*layers.Layer, project *layers.Layer, canonical func(tool string) string) []string {
+// the defaults are listed separately. builtin returns the name of the built-in
+// tool with a name or an alias, or "" if there is none.
+func OverPerson(x *table.Index, below []*layers.Layer, project *layers.Layer, builtin func(name string) string) []string {
 	if project == nil {
 		return nil
 	}
@@ -172,7 +174,7 @@ func OverPerson(x *table.Index, below []*layers.Layer, project *layers.Layer, ca
 				}
 			}
 		case "composites":
-			out = append(out, own.stepsOnHidden(e.Value, place, canonical)...)
+			out = append(out, own.stepsOnHidden(e.Value, place, builtin)...)
 		}
 	}
 	return out
@@ -191,7 +193,7 @@ func (m *Merged) deniesByDefault() string {
 }
 
 // stepsOnHidden describes the steps of composites that call tools which an override hides.
-func (m *Merged) stepsOnHidden(composites *jsonx.Value, place func(line int32) string, canonical func(tool string) string) []string {
+func (m *Merged) stepsOnHidden(composites *jsonx.Value, place func(line int32) string, builtin func(name string) string) []string {
 	var out []string
 	for _, n := range m.Named(overridesKey) {
 		if !n.Value.Get("hidden").Is(jsonx.True) {
@@ -203,7 +205,9 @@ func (m *Merged) stepsOnHidden(composites *jsonx.Value, place func(line int32) s
 					place(script.Line), document.Printable(c.Name), document.Printable(n.Name), n.Origin))
 			}
 			for _, step := range c.Value.Get("steps").Elements() {
-				if tool := step.Get("tool").Text(); sameTool(canonical(registry.NameIn(tool)), canonical(n.Name)) {
+				tool := step.Get("tool").Text()
+				name := registry.NameIn(tool)
+				if sameTool(cmp.Or(builtin(name), name), cmp.Or(builtin(n.Name), n.Name)) {
 					out = append(out,
 						fmt.Sprintf("%s: composites.%s calls %s, which the override of %s hides",
 							place(step.Line), document.Printable(c.Name), document.Printable(tool), n.Origin))

@@ -110,7 +110,7 @@ func TestShellChecksParams(t *testing.T) {
 		`{"command":"a\u0000b"}`:               "/command: contains a NUL byte",
 		`{"command":"ls","timeout":11}`:        "/timeout: is 11; it must be 1 to 10 seconds",
 		`{"command":"ls","timeout":0}`:         "/timeout: is 0",
-		`{"command":"ls","timeout":1e30}`:      "1e30 is not an integer",
+		`{"command":"ls","timeout":1e30}`:      "/timeout: is 9007199254740992; it must be 1 to 10 seconds",
 		`{"command":"ls","directory":"/etc"}`:  "outside the workspace",
 		`{"command":"ls","directory":"out/x"}`: "leaves the workspace through link",
 		`{"command":"ls","background":true}`:   "/background: needs a state folder",

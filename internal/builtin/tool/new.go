@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -177,21 +178,13 @@ func Decode[P any](tool string, call registry.Call) (P, error) {
 // Integer is an integer as JSON Schema defines it: 3, 3.0 and 3e0 are equal.
 type Integer int
 
-// UnmarshalJSON rejects fractions and numbers beyond 2^53.
+// UnmarshalJSON rejects fractions. It reads numbers beyond 2^53 as 2^53 or -2^53, which each tool finds too large.
 func (n *Integer) UnmarshalJSON(text []byte) error {
-	s := string(text)
-	if s == "null" {
-		return nil
+	f, err := strconv.ParseFloat(string(text), 64)
+	if err != nil && !errors.Is(err, strconv.ErrRange) || f != math.Trunc(f) {
+		return fmt.Errorf("%s is not an integer", text)
 	}
-	if i, err := strconv.Atoi(s); err == nil {
-		*n = Integer(i)
-		return nil
-	}
-	f, err := strconv.ParseFloat(s, 64)
-	if err != nil || f != float64(int64(f)) || f > 1<<53 || f < -1<<53 {
-		return fmt.Errorf("%s is not an integer in range", s)
-	}
-	*n = Integer(f)
+	*n = Integer(min(max(f, -1<<53), 1<<53))
 	return nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/provider/rewrite"
 )
 
 // anthropic declares tools for Anthropic's Messages API. Names must match
@@ -67,9 +68,9 @@ func refuseOddKeys(t *tool) error {
 	return nil
 }
 
-// prepareFlat makes the root a plain object schema.
+// prepareFlat makes the root a plain object schema, and removes numbers that are too large.
 func (e *encoder) prepareFlat(t *tool) {
-	e.changed(t, flattened(t))
+	e.changed(t, append(flattened(t), rewrite.DropHugeNumbers(t.schema)...))
 	e.prepareGrammar(t)
 }
 

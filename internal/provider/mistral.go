@@ -14,7 +14,11 @@ func mistral() Format {
 		join:    joinOpenAI,
 		reply:   replyMistral,
 		rule:    dashedNames(),
-		prepare: func(e *encoder, t *tool) { e.changed(t, rewrite.TypeRoot(t.schema)) },
+		prepare: func(e *encoder, t *tool) {
+			t.schema.Remove("$schema") // the API compiles no schema with these; no reference needs them
+			t.schema.Remove("$id")
+			e.changed(t, rewrite.TypeRoot(t.schema))
+		},
 		write: func(e *encoder, t *tool) {
 			e.declare(t, `{"type":"function","function":{`, "parameters")
 			e.flag("strict", t.def.Provider.Strict)

@@ -49,7 +49,7 @@ func dashedNames() nameRule { return nameRule{extra: "-", max: 64} }
 func (e *encoder) prepareOpenAI(t *tool) {
 	changes := openAIRoot(t)
 	if e.opts.Target == "" { // other servers have their own rules
-		changes = append(changes, rewrite.DropPatterns(t.schema)...)
+		changes = slices.Concat(changes, rewrite.DropPatterns(t.schema), rewrite.DropHugeNumbers(t.schema))
 	}
 	if e.requiresStrict(t) {
 		strict := t.schema.Clone()
@@ -85,6 +85,7 @@ func (e *encoder) openAIOutput(raw []byte) (*jsonx.Value, error) {
 		rewrite.ForOpenAI(n)
 		if e.opts.Target == "" {
 			rewrite.DropPatterns(n)
+			rewrite.DropHugeNumbers(n)
 		}
 	}
 	return n, err

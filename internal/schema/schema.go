@@ -40,6 +40,14 @@ func Under(keyword string) Content {
 	return Other
 }
 
+// Walk calls visit with s and all schemas below it that are objects, each before those in it.
+func Walk(s *jsonx.Value, visit func(*jsonx.Value)) {
+	visit(s)
+	for sub := range Within(s) {
+		Walk(sub, visit)
+	}
+}
+
 // Within yields every schema directly within s that is an object, under any
 // keyword. It omits booleans, which are schemas too.
 func Within(s *jsonx.Value) iter.Seq[*jsonx.Value] {
@@ -151,25 +159,19 @@ func (r *Refs) Lookup(ref string) *jsonx.Value {
 func (r *Refs) byName(ref string) *jsonx.Value {
 	if r.names == nil {
 		r.names = map[string]*jsonx.Value{}
-		r.collectNames(r.root)
+		Walk(r.root, func(s *jsonx.Value) {
+			for _, keyword := range []string{"$anchor", "$dynamicAnchor", "$id", "id"} { // of any draft
+				name := s.Get(keyword).Text()
+				if name != "" && strings.HasSuffix(keyword, "nchor") {
+					name = "#" + name
+				}
+				if name != "" && r.names[name] == nil {
+					r.names[name] = s
+				}
+			}
+		})
 	}
 	return r.names[ref]
-}
-
-// collectNames collects the names of schemas, in any draft.
-func (r *Refs) collectNames(s *jsonx.Value) {
-	for _, keyword := range []string{"$anchor", "$dynamicAnchor", "$id", "id"} {
-		name := s.Get(keyword).Text()
-		if name != "" && strings.HasSuffix(keyword, "nchor") {
-			name = "#" + name
-		}
-		if name != "" && r.names[name] == nil {
-			r.names[name] = s
-		}
-	}
-	for sub := range Within(s) {
-		r.collectNames(sub)
-	}
 }
 
 // manyMembers is the number of members above which a map is faster than a linear

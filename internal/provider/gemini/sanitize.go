@@ -224,18 +224,13 @@ func appliesTo(keyword, typ string) bool {
 // beginning with a letter or an underscore.
 func OddNames(root *jsonx.Value) []string {
 	var odd []string
-	var look func(n *jsonx.Value)
-	look = func(n *jsonx.Value) {
+	schema.Walk(root, func(n *jsonx.Value) {
 		for _, m := range n.Get("properties").Fields() {
 			if !isPlain(m.Name) && !slices.Contains(odd, m.Name) {
 				odd = append(odd, m.Name)
 			}
 		}
-		for sub := range schema.Within(n) {
-			look(sub)
-		}
-	}
-	look(root)
+	})
 	return odd
 }
 

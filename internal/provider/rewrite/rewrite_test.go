@@ -54,7 +54,7 @@ func TestRoots(t *testing.T) {
 	for name, c := range map[string]struct{ format, schema, want, diag string }{
 		"type added": {"anthropic", `{"properties":{"a":{}}}`,
 			`{"type":"object","properties":{"a":{}}}`, "added at the root"},
-		"type narrowed":    {"mistral", `{"type":["object","null"]}`, `{"type":"object"}`, "narrowed"},
+		"type narrowed":    {"mistral", `{"$schema":"x","$id":"y","type":["object","null"]}`, `{"type":"object"}`, "narrowed"},
 		"properties added": {"openai", `{"type":"object"}`, `{"type":"object","properties":{}}`, "properties added"},
 		"reference": {"bedrock", `{"$schema":"x","$ref":"#/$defs/a","$defs":{"a":{"$ref":"#/$defs/b"},"b":{"type":"object","properties":{"x":{}}}}}`,
 			`{"type":"object","properties":{"x":{}},"$schema":"x","$defs":{"a":{"$ref":"#/$defs/b"},"b":{"type":"object","properties":{"x":{}}}}}`, "reference at the root"},
@@ -75,6 +75,12 @@ func TestRoots(t *testing.T) {
 			`{"type":"object","properties":{"x":{"$ref":"#/$defs/a/$defs/b"}},"$defs":{"a":{"type":"object","properties":{"x":{"$ref":"#/$defs/a/$defs/b"}},"$defs":{"b":{"type":"string"}}}}}`, "reference at the root"},
 		"allOf keeps what is required": {"anthropic", `{"required":["z"],"allOf":[{"properties":{"a":{}},"required":["a","z"]},{"$ref":"#/$defs/b"}],"$defs":{"b":{"properties":{"b":{}},"required":["b"]}}}`,
 			`{"type":"object","required":["z","a","b"],"$defs":{"b":{"properties":{"b":{}},"required":["b"]}},"properties":{"a":{},"b":{}}}`, "allOf at the root flattened"},
+		"huge numbers": {"anthropic", `{"type":"object","properties":{"a":{"type":"integer","minimum":-9223372036854775808,"maximum":9223372036854775807},` +
+			`"b":{"maximum":9223372036854774784,"exclusiveMinimum":-1e308,"minimum":0,"enum":[1,1e20]},"c":{"oneOf":[{"maxLength":18446744073709551615},{"type":"null"}]}}}`,
+			`{"type":"object","properties":{"a":{"type":"integer"},"b":{"maximum":9223372036854774784,"minimum":0},"c":{"anyOf":[{},{"type":"null"}]}}}`,
+			"numbers removed that are too large"},
+		"huge numbers of generators in JavaScript": {"openai", `{"type":"object","properties":{"a":{"not":{"default":3,"multipleOf":9223372036854776000}}}}`,
+			`{"type":"object","properties":{"a":{}}}`, "numbers removed that are too large"},
 		"not and enum": {"openai", `{"type":"object","properties":{},"not":{"required":["a"]},"enum":[{}]}`,
 			`{"type":"object","properties":{}}`, "not at the root flattened"},
 		"items": {"openai", `{"type":"object","properties":{"a":{"type":["array","null"]},"b":{"anyOf":[{"type":"array"}]}}}`,

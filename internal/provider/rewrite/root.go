@@ -11,7 +11,9 @@ package rewrite
 
 import (
 	"bytes"
+	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
@@ -61,8 +63,7 @@ func InlineRoot(root *jsonx.Value) (changes []string) {
 // schema as true, because OpenAI would reject the request.
 func ForOpenAI(root *jsonx.Value) (changes []string) {
 	arrays, open := false, false
-	var fill func(n *jsonx.Value)
-	fill = func(n *jsonx.Value) {
+	schema.Walk(root, func(n *jsonx.Value) {
 		if schema.HasType(n, "array") && n.Get("items") == nil {
 			n.Set("items", jsonx.NewObject())
 			arrays = true
@@ -71,11 +72,7 @@ func ForOpenAI(root *jsonx.Value) (changes []string) {
 			n.Set("additionalProperties", jsonx.NewBool(true))
 			open = true
 		}
-		for sub := range schema.Within(n) {
-			fill(sub)
-		}
-	}
-	fill(root)
+	})
 	if arrays {
 		changes = append(changes, "items added to arrays that had none")
 	}
@@ -89,34 +86,55 @@ func ForOpenAI(root *jsonx.Value) (changes []string) {
 // the API reject the whole request: some of its endpoints compile them as Python's, others forbid
 // lookaround.
 func DropPatterns(root *jsonx.Value) (changes []string) {
+	const change = "patterns removed that not all dialects of regular expressions have"
+	return drop(root, change, func(n *jsonx.Value) (dropped bool) {
+		if p := n.Get("pattern"); p.Is(jsonx.String) && !schema.IsCommonPattern(p.Text()) {
+			dropped = n.Remove("pattern")
+		}
+		if named := n.Get("patternProperties"); named.Is(jsonx.Object) {
+			kept := slices.DeleteFunc(slices.Clone(named.Members),
+				func(m jsonx.Member) bool { return !schema.IsCommonPattern(m.Name) })
+			if len(kept) < len(named.Members) {
+				n.Set("patternProperties", jsonx.NewObject(kept...))
+				n.Remove("additionalProperties") // without the pattern, it is unknown which names are additional
+				n.Remove("unevaluatedProperties")
+				dropped = true
+			}
+		}
+		return dropped
+	})
+}
+
+// DropHugeNumbers removes keywords with numbers from 2^63 on, because one of them makes OpenAI's and Anthropic's APIs
+// reject the whole request. Generators write the range of 64-bit integers as bounds.
+func DropHugeNumbers(root *jsonx.Value) (changes []string) {
+	huge := func(v *jsonx.Value) bool {
+		f, err := strconv.ParseFloat(v.Token, 64)
+		return v.Is(jsonx.Number) && (err != nil || math.Abs(f) >= 1<<63)
+	}
+	return drop(root, "numbers removed that are too large for the API", func(n *jsonx.Value) bool {
+		had := len(n.Members)
+		n.Members = slices.DeleteFunc(n.Members, func(m jsonx.Member) bool {
+			return huge(m.Value) || slices.ContainsFunc(m.Value.Items, huge)
+		})
+		return len(n.Members) < had
+	})
+}
+
+// drop removes parts of all schemas in root. With each of them drops is called, which reports whether it has
+// removed something; the schemas around it accept more values, too. The change, if there is one, is returned.
+func drop(root *jsonx.Value, change string, drops func(*jsonx.Value) bool) []string {
 	open := map[*jsonx.Value]bool{}
-	dropPatterns(root, open)
+	schema.Walk(root, func(n *jsonx.Value) {
+		if drops(n) {
+			open[n] = true
+		}
+	})
 	if len(open) == 0 {
 		return nil
 	}
 	schema.Loosen(root, open)
-	return []string{"patterns removed that not all dialects of regular expressions have"}
-}
-
-// dropPatterns adds schemas from which it has removed a pattern to open.
-func dropPatterns(n *jsonx.Value, open map[*jsonx.Value]bool) {
-	if p := n.Get("pattern"); p.Is(jsonx.String) && !schema.IsCommonPattern(p.Text()) {
-		n.Remove("pattern")
-		open[n] = true
-	}
-	if named := n.Get("patternProperties"); named.Is(jsonx.Object) {
-		kept := slices.DeleteFunc(slices.Clone(named.Members),
-			func(m jsonx.Member) bool { return !schema.IsCommonPattern(m.Name) })
-		if len(kept) < len(named.Members) {
-			n.Set("patternProperties", jsonx.NewObject(kept...))
-			n.Remove("additionalProperties") // without the pattern, it is unknown which names are additional
-			n.Remove("unevaluatedProperties")
-			open[n] = true
-		}
-	}
-	for sub := range schema.Within(n) {
-		dropPatterns(sub, open)
-	}
+	return []string{change}
 }
 
 // ForClients rewrites a schema for MCP clients: with a type at the root, and with objects in place
@@ -125,26 +143,22 @@ func dropPatterns(n *jsonx.Value, open map[*jsonx.Value]bool) {
 // draft 2020-12 in any case.
 func ForClients(root *jsonx.Value) (changes []string) {
 	schema.RemoveDialect(root)
+	changed := false
+	schema.Walk(root, func(n *jsonx.Value) {
+		for _, m := range n.Get("properties").Fields() {
+			switch v := m.Value; {
+			case v.Is(jsonx.True):
+				*v, changed = *jsonx.NewObject(), true
+			case v.Is(jsonx.False):
+				*v, changed = *jsonx.NewObject(jsonx.NewMember("not", jsonx.NewObject())), true
+			}
+		}
+	})
 	changes = TypeRoot(root)
-	if objectProperties(root) {
+	if changed {
 		changes = append(changes, "properties of true or false written as objects")
 	}
 	return changes
-}
-
-func objectProperties(n *jsonx.Value) (changed bool) {
-	for _, m := range n.Get("properties").Fields() {
-		switch v := m.Value; {
-		case v.Is(jsonx.True):
-			*v, changed = *jsonx.NewObject(), true
-		case v.Is(jsonx.False):
-			*v, changed = *jsonx.NewObject(jsonx.NewMember("not", jsonx.NewObject())), true
-		}
-	}
-	for sub := range schema.Within(n) {
-		changed = objectProperties(sub) || changed
-	}
-	return changed
 }
 
 // FlattenRoot removes keywords at the root of a schema that make APIs reject the
@@ -358,36 +372,17 @@ func DropDeadRefs(root *jsonx.Value, source []byte) (changes []string) {
 	if !bytes.Contains(source, []byte(`$ref"`)) {
 		return nil // most schemas have no references
 	}
-	d := deadRefs{refs: schema.NewRefs(root), open: map[*jsonx.Value]bool{}}
-	d.drop(root)
-	if len(d.open) == 0 {
-		return nil
-	}
-	schema.Loosen(root, d.open)
-	return []string{"dangling references dropped"}
-}
-
-type deadRefs struct {
-	refs *schema.Refs
-	open map[*jsonx.Value]bool // schemas without their reference
-}
-
-func (d *deadRefs) drop(n *jsonx.Value) {
-	if ref := n.Get("$ref"); ref != nil && !d.leads(n, ref) {
-		n.Remove("$ref")
-		d.open[n] = true
-	}
-	for sub := range schema.Within(n) {
-		d.drop(sub)
-	}
-}
-
-// leads reports whether APIs can resolve a reference. They do not resolve URLs, not even the
-// schema's own.
-func (d *deadRefs) leads(n, ref *jsonx.Value) bool {
-	if !strings.HasPrefix(ref.Text(), "#") {
-		return false
-	}
-	_, err := d.refs.Resolve(n)
-	return err == nil
+	refs := schema.NewRefs(root)
+	return drop(root, "dangling references dropped", func(n *jsonx.Value) bool {
+		ref := n.Get("$ref")
+		if ref == nil {
+			return false
+		}
+		if strings.HasPrefix(ref.Text(), "#") { // APIs do not resolve URLs, not even the schema's own
+			if _, err := refs.Resolve(n); err == nil {
+				return false
+			}
+		}
+		return n.Remove("$ref")
+	})
 }

@@ -27,24 +27,28 @@ func isSSE(data []byte) bool {
 }
 
 // splitSSE returns the data of server-sent events without OpenAI's "[DONE]". The last event
-// needs no empty line after it, since JSON that is cut off is not valid.
+// needs no empty line after it, since JSON that is cut off is not valid, and neither does one that is a whole line:
+// filters such as grep remove empty lines.
 func splitSSE(data []byte) []json.RawMessage {
 	var events []json.RawMessage
 	var event []byte
+	whole := false // event is a line of valid JSON
 	lines := bytes.Split(bytes.ReplaceAll(bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n")),
 		[]byte("\r"), []byte("\n")), []byte("\n"))
 	for _, line := range append(lines, nil) {
 		rest, isData := bytes.CutPrefix(line, []byte("data:"))
-		switch {
-		case isData && event == nil:
-			event = slices.Clip(bytes.TrimSpace(rest))
-		case isData:
-			event = append(append(event, '\n'), rest...)
-		case len(line) == 0:
+		if len(line) == 0 || isData && whole {
 			if len(event) > 0 && string(event) != "[DONE]" {
 				events = append(events, event)
 			}
-			event = nil
+			event, whole = nil, false
+		}
+		switch {
+		case isData && event == nil:
+			event = slices.Clip(bytes.TrimSpace(rest))
+			whole = json.Valid(event)
+		case isData:
+			event = append(append(event, '\n'), rest...)
 		}
 	}
 	return events

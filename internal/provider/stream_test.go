@@ -52,6 +52,12 @@ func TestDecodeStream(t *testing.T) {
 			if got := read(turn); got != tt.calls {
 				t.Errorf("got %s, want %s", got, tt.calls)
 			}
+			if filepath.Ext(tt.file) == ".sse" {
+				lines := strings.ReplaceAll(strings.ReplaceAll(string(data), "\r", ""), "\n\n", "\n")
+				if turn, err = decode(t, tt.format, lines); err != nil || read(turn) != tt.calls {
+					t.Errorf("without empty lines: %v", err)
+				}
+			}
 			finished := 0
 			for n := range data {
 				turn, err := decode(t, tt.format, string(data[:n]))

@@ -2,6 +2,7 @@ package openapi
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/base64"
 	"errors"
@@ -325,7 +326,7 @@ func mediaOf(body []byte) string {
 
 // decoded returns text in UTF-8. A byte order mark says more than the name of a charset.
 func decoded(body []byte, charset string) string {
-	if enc, err := htmlindex.Get(charset); err == nil {
+	if enc, err := htmlindex.Get(cmp.Or(charset, text.XMLEncoding(body))); err == nil {
 		if out, _, err := transform.Bytes(unicode.BOMOverride(enc.NewDecoder()), body); err == nil {
 			return text.Valid(string(out))
 		}

@@ -24,6 +24,8 @@ func TestDecoded(t *testing.T) {
 		{"utf-16", "a\x00,\x00", "a,"},
 		{"utf-16", "\xfe\xff\x00a", "a"},
 		{"nothing", "é\xff", "é\ufffd"},
+		{"", `<?xml version="1.0" encoding="windows-1251"?>` + "<a>\xc4\xe0</a>", `<?xml version="1.0" encoding="windows-1251"?><a>Да</a>`},
+		{"", `<?xml version="1.0" encoding="latin1"?><a>é</a>`, `<?xml version="1.0" encoding="latin1"?><a>é</a>`},
 	} {
 		if got := decoded([]byte(c.body), c.charset); got != c.want {
 			t.Errorf("%q in %q is %q, want %q", c.body, c.charset, got, c.want)

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -30,6 +31,15 @@ func WithoutMark[T Bytes](s T) T {
 		return s[len(byteOrderMark):]
 	}
 	return s
+}
+
+// XMLEncoding returns the encoding that an XML declaration at the beginning of s names, or "" if s is UTF-8 anyway.
+func XMLEncoding(s []byte) string {
+	name := regexp.MustCompile(`^<\?xml\s[^>]*\bencoding\s*=\s*["']([\w.-]+)`).FindSubmatch(s[:min(len(s), 1024)])
+	if name == nil || utf8.Valid(s) {
+		return ""
+	}
+	return string(name[1])
 }
 
 // Head returns at most the first n bytes of s, without a split character.

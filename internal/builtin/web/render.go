@@ -127,6 +127,9 @@ func decodePage(p *webPage, params map[string]string, markup bool) string {
 	if !certain && utf8.Valid(body) {
 		return strings.TrimPrefix(string(body), textfile.BOM)
 	}
+	if declared, _ := charset.Lookup(text.XMLEncoding(body)); !certain && declared != nil {
+		enc = declared
+	}
 	decoded, err := enc.NewDecoder().Bytes(body)
 	if err != nil {
 		decoded = body

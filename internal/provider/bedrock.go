@@ -295,7 +295,7 @@ func (b *bedrockBlock) MarshalJSON() ([]byte, error) {
 	switch {
 	case b.kind == "":
 		return b.joined.MarshalJSON()
-	case b.kind == "toolUse":
+	case b.kind == "toolUse" && !b.has("input"):
 		b.object["input"] = b.input.params()
 	case b.kind == "reasoningContent" && !b.has("redactedContent"):
 		return jsonx.Marshal(map[string]object{b.kind: {"reasoningText": b.object.json()}})

@@ -271,7 +271,7 @@ func sendable(message json.RawMessage, list string) json.RawMessage {
 // by an empty one. inText says that the API writes params as a string. It reports whether it
 // replaced anything.
 func (o object) mendParams(key string, inText bool) bool {
-	if o == nil || !inText && !isText(o[key]) {
+	if o == nil || !inText && jsonx.KindOf(o[key]) == jsonx.Object {
 		return false
 	}
 	given := params(o[key])

@@ -179,6 +179,8 @@ func TestMessageOfResponse(t *testing.T) {
 			`{"role":"assistant","tool_calls":[{"function":{"arguments":"{}","name":"a"},"id":"c"},{"function":{"arguments":"{}","name":"a"},"id":"d"},{"function":{"arguments":"{}","name":"a"},"id":"e"},{"function":{"arguments":"{}","name":"a"},"id":"f"},{"id":"g","function":{"name":"a","arguments":" {\"a\":1}"}}]}`},
 		{"openai-responses", `[{"type":"reasoning","id":"r"},{"type":"function_call","call_id":"c","name":"a","arguments":"{\"a"}]`, `[{"type":"reasoning","id":"r"},{"arguments":"{}","call_id":"c","name":"a","type":"function_call"}]`},
 		{"mistral", `{"role":"assistant","tool_calls":[{"id":"c","function":{"name":"a\" p=\"x","arguments":{}}}]}`, `{"role":"assistant","tool_calls":[{"id":"c","function":{"name":"a__p__x","arguments":{}}}]}`},
+		{"anthropic", `[{"type":"tool_use","id":"c","name":"a"}]`, `{"content":[{"id":"c","input":{},"name":"a","type":"tool_use"}],"role":"assistant"}`},
+		{"bedrock", `[{"toolUse":{"toolUseId":"c","name":"a","input":null}}]`, `{"content":[{"toolUse":{"input":{},"name":"a","toolUseId":"c"}}],"role":"assistant"}`},
 		{"openai-responses", `[{"type":"function_call","call_id":"c","name":"a.b","arguments":"{}"}]`, `[{"type":"function_call","call_id":"c","name":"a_b","arguments":"{}"}]`},
 		{"anthropic", `{"role":"assistant","content":[{"type":"text","text":"a.b"},{"type":"tool_use","id":"x","name":"a.b","input":{"name":"a.b"}}]}`,
 			`{"role":"assistant","content":[{"type":"text","text":"a.b"},{"type":"tool_use","id":"x","name":"a_b","input":{"name":"a.b"}}]}`},

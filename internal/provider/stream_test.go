@@ -179,6 +179,7 @@ func TestDecodeStreamOf(t *testing.T) {
 		{"a recorded exception", "bedrock", string(streamFile(t, "recorded/bedrock-exception.frames")), "error: the API returned an error: modelStreamErrorException: Model Stream Error"},
 		{"no beginning of a call", "bedrock", `{"contentBlockDelta":{"contentBlockIndex":0,"delta":{"toolUse":{"input":"{}"}}}}` + "\n" + `{"messageStop":{"stopReason":"tool_use"}}`, "error: the beginning of a call is missing"},
 		{"cut off", "bedrock", `{"contentBlockStart":{"contentBlockIndex":0,"start":{"toolUse":{"toolUseId":"x","name":"f"}}}}` + "\n" + `{"messageStop":{"stopReason":"max_tokens"}}`, "f{}!"},
+		{"params in the beginning", "bedrock", `{"contentBlockStart":{"contentBlockIndex":0,"start":{"toolUse":{"toolUseId":"x","name":"f","input":{"a":1}}}}}` + "\n" + `{"messageStop":{"stopReason":"tool_use"}}`, `f{"a":1}`},
 		{"an empty object before the params", "bedrock", `{"contentBlockStart":{"contentBlockIndex":0,"start":{"toolUse":{"toolUseId":"x","name":"f"}}}}` + "\n" + `{"contentBlockDelta":{"contentBlockIndex":0,"delta":{"toolUse":{"input":"{}"}}}}` + "\n" +
 			`{"contentBlockDelta":{"contentBlockIndex":0,"delta":{"toolUse":{"input":"{\"a\":1}"}}}}` + "\n" + `{"messageStop":{"stopReason":"tool_use"}}`, `f{"a":1}`},
 		{"damaged lengths", "bedrock", frames[:3] + "\xff" + frames[4:], "error: frame 1 of the stream is damaged"},

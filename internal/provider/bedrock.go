@@ -98,7 +98,7 @@ func (t *Turn) bedrockBlock(block object) (called bool, err error) {
 	switch use := asObject(block["toolUse"]); {
 	case block.has("role"):
 		return false, errors.New("it is a list of messages; send only the last message")
-	case len(block) == 0 || block.has("type"): // other providers' blocks have a type
+	case len(block) == 0 || block.has("type") || block.has("toolSpec"): // other providers' blocks have a type
 		return false, errUnrecognized
 	case use == nil || use.text("type") == "server_tool_use":
 		return false, nil

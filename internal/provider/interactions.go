@@ -54,7 +54,7 @@ func decodeInteractions(t *Turn, raw json.RawMessage) error {
 	var last object
 	for _, last = range steps {
 		switch kind := last.text("type"); {
-		case kind == "", last.has("call_id") && !strings.HasSuffix(kind, "_result"): // an item of the Responses API
+		case kind == "", kind == "function", last.has("call_id") && !strings.HasSuffix(kind, "_result"): // an item of the Responses API
 			return errUnrecognized
 		case kind == "model_output" && last.has("error"):
 			return t.ended("error", asObject(last["error"]).text("message"), false, false)

@@ -83,23 +83,23 @@ func decodeMCP(t *Turn, raw json.RawMessage) error {
 }
 
 func (t *Turn) addMCP(o object) error {
-	request := o
-	c := Call{kind: kindBare}
+	kind, request := kindBare, o
 	if o.has("method") || o.has("jsonrpc") {
-		if c.id = idOf(o["id"]); c.id == nil {
+		if idOf(o["id"]) == nil {
 			return errors.New("a request in it has no id")
 		}
 		if method := o.text("method"); method != "tools/call" {
 			return errors.New("a request in it is for " + method + ", not for tools/call")
 		}
-		c.kind, request = kindRequest, asObject(o["params"])
+		kind, request = kindRequest, asObject(o["params"])
 	} else if o.text("name") == "" || o.has("type") || o.has("id") || o.has("args") {
 		return errUnrecognized // may be another provider's call
 	}
-	if c.Name = request.text("name"); c.Name == "" {
+	c := callOf(request, "", "arguments")
+	if c.Name == "" {
 		return errors.New("a call in it does not name a tool")
 	}
-	c.Params = params(request["arguments"])
+	c.id, c.kind = idOf(o["id"]), kind
 	t.Calls = append(t.Calls, c)
 	return nil
 }

@@ -158,7 +158,8 @@ func (t *Turn) addOpenAI(list []json.RawMessage, inMessage bool) error {
 	for _, raw := range list {
 		o := asObject(raw)
 		function := asObject(o["function"])
-		c := Call{id: idOf(o["id"]), Name: function.text("name"), Params: params(function["arguments"])}
+		c := callOf(function, "", "arguments")
+		c.id = idOf(o["id"])
 		switch {
 		case o.has("role"):
 			return errors.New("it is a list of messages; send only the last message")

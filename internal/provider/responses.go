@@ -131,7 +131,7 @@ func (t *Turn) responsesEnded(o object, items []object) error {
 func (t *Turn) addResponses(item object) error {
 	c := callOf(item, "call_id", "arguments")
 	switch c.kind {
-	case "":
+	case "", "function": // a declaration
 		return errUnrecognized
 	case "function_call_output", "custom_tool_call_output":
 		return errors.New("it contains answers to calls; send only the output of the last response")

@@ -47,7 +47,13 @@ type Call struct {
 
 // callOf returns the call in o, whose id and params have these keys.
 func callOf(o object, id, arguments string) Call {
-	return Call{id: idOf(o[id]), Name: o.text("name"), Params: params(o[arguments]), kind: o.text("type"), item: o}
+	c := Call{id: idOf(o[id]), Name: o.text("name"), Params: params(o[arguments]), kind: o.text("type"), item: o}
+	for _, other := range []string{"arguments", "input", "args", "parameters", "params", "inputSchema"} {
+		if !o.has(arguments) && o.has(other) { // without its params, it would do something else
+			c.Fault = fmt.Sprintf("The params of this call are in %q instead of %q, so it was not run.", other, arguments)
+		}
+	}
+	return c
 }
 
 // ID returns the id of the call as the model wrote it, or nil if there is none.

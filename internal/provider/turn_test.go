@@ -41,6 +41,7 @@ func decode(t *testing.T, format, data string) (*Turn, error) {
 func TestDecode(t *testing.T) {
 	one := []call{{Name: "f", Params: `{"a":1}`}}
 	cut := []call{{Name: "f", Params: `{"a":1}`, Refused: true}}
+	elsewhere := []call{{Name: "f", Refused: true}}
 	tests := []struct {
 		name, format, data string
 		want               []call
@@ -50,6 +51,12 @@ func TestDecode(t *testing.T) {
 		{"bare list", "openai", `[{"id":"x","function":{"name":"f","arguments":"{\"a\":1}"}}]`, one},
 		{"one call, params as an object", "openai", `{"id":"x","function":{"name":"f","arguments":{"a":1}}}`, one},
 		{"byte order mark", "openai", "\uFEFF" + `[{"id":"x","function":{"name":"f","arguments":"{\"a\":1}"}}]`, one},
+		{"params elsewhere", "openai", `[{"id":"x","function":{"name":"f","parameters":{"a":1}}}]`, elsewhere},
+		{"params elsewhere", "openai-responses", `[{"type":"function_call","call_id":"x","name":"f","input":{"a":1}}]`, elsewhere},
+		{"params elsewhere", "anthropic", `[{"type":"tool_use","id":"x","name":"f","arguments":{"a":1}}]`, elsewhere},
+		{"params elsewhere", "bedrock", `[{"toolUse":{"toolUseId":"x","name":"f","arguments":{"a":1}}}]`, elsewhere},
+		{"params elsewhere", "gemini", `[{"functionCall":{"name":"f","arguments":{"a":1}}}]`, elsewhere},
+		{"params elsewhere", "mcp", `{"name":"f","params":{"a":1}}`, elsewhere},
 		{"no calls", "openai", `{"choices":[{"message":{"role":"assistant","content":"hi"}}]}`, nil},
 		{"calls are null", "openai", `{"role":"assistant","tool_calls":null}`, nil},
 		{"cut off", "openai", `{"choices":[{"finish_reason":"length","message":{"tool_calls":[{"id":"x","function":{"name":"f","arguments":"{\"a\":1}"}}]}}]}`, cut},

@@ -135,11 +135,16 @@ func (b *batch) prepare(ctx context.Context, number int, data []byte) batchCall 
 	var line batchLine
 	err := json.Unmarshal(data, &line)
 	line.Name = cmp.Or(line.Name, line.Tool)
-	if line.Params == nil {
+	if jsonx.IsNull(line.Params) {
 		line.Params = line.Arguments
 	}
 	if err != nil || data[0] != '{' || line.Name == "" {
 		return bad(line.ID, `it is not {"id":…,"name":"TOOL","params":{…}}`)
+	}
+	for key, value := range jsonx.Members(data) { // without its params, a call would do something else
+		if jsonx.IsNull(line.Params) && jsonx.KindOf(value) == jsonx.Object && key != "id" {
+			return bad(line.ID, `it has %.80q instead of "params"`, key)
+		}
 	}
 	c := batchCall{number: number, head: batchHead{ID: line.ID, Name: line.Name}, tool: line.Name, params: line.Params}
 	c.found, c.err = b.engine.Find(ctx, b.session, line.Name, engine.Query{Call: true, Reach: true}, false)

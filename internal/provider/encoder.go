@@ -34,7 +34,7 @@ func flattened(t *tool, further ...string) []string {
 	return slices.Concat(
 		rewrite.InlineRoot(t.schema),
 		rewrite.FlattenRoot(t.schema, further...),
-		rewrite.DropDeadRefs(t.schema, t.def.InputSchema), // last, because a target may have been flattened
+		rewrite.DropDeadRefs(t.schema), // last, because a target may have been flattened
 		rewrite.TypeRoot(t.schema),
 	)
 }

@@ -131,10 +131,7 @@ func (e *encoder) fitGemini(t *tool) {
 // reports whether the schema has no properties. The API's type Schema supports
 // neither the keyword nor an object without properties.
 func unclosed(n *jsonx.Value) (empty bool) {
-	n.Remove("additionalProperties")
-	for sub := range schema.Within(n) {
-		unclosed(sub)
-	}
+	schema.Walk(n, func(n *jsonx.Value) { n.Remove("additionalProperties") })
 	return len(n.Get("properties").Fields()) == 0
 }
 

@@ -116,15 +116,9 @@ func decodePage(p *webPage, params map[string]string, markup bool) string {
 		body, _ = text.WholeRunes(body)
 	}
 	declared := params["charset"]
-	if declared == "" && !markup && utf8.Valid(body) {
-		return strings.TrimPrefix(string(body), textfile.BOM)
-	}
-	header := ""
-	if declared != "" {
-		header = mime.FormatMediaType("text/html", map[string]string{"charset": declared})
-	}
+	header := mime.FormatMediaType("text/html", map[string]string{"charset": declared})
 	enc, _, certain := charset.DetermineEncoding(body[:min(len(body), 1024)], header)
-	if !certain && utf8.Valid(body) {
+	if utf8.Valid(body) && (!certain || declared == "" && !markup) {
 		return strings.TrimPrefix(string(body), textfile.BOM)
 	}
 	if declared, _ := charset.Lookup(text.XMLEncoding(body)); !certain && declared != nil {

@@ -240,7 +240,10 @@ func (f *fitter) keyword(n *jsonx.Value, m jsonx.Member, at place) (value *jsonx
 	case m.Name == "items" && !v.Is(jsonx.Array):
 		below := at.below()
 		below.inside = true
-		below.budget = at.budget / max(1, repeats(n, "maxItems", at.budget))
+		if bound := n.Get("maxItems"); bound != nil && f.takes(n, jsonx.NewMember("maxItems", bound), at) {
+			times, _ := strconv.Atoi(bound.Token)
+			below.budget /= max(1, times)
+		}
 		return f.schema(v, below), ""
 	case (m.Name == "prefixItems" || m.Name == "items") && (at.inside || f.target != Ollama):
 		out := jsonx.NewArray()
@@ -279,15 +282,6 @@ const maxRepeated = 1000
 // digits.
 const maxInteger = 1_000_000
 
-// repeats returns the value of a bound, or 1 if there is none or it is removed.
-func repeats(n *jsonx.Value, bound string, budget int) int {
-	times, err := strconv.Atoi(literal(n.Get(bound)))
-	if err != nil || times > budget {
-		return 1
-	}
-	return times
-}
-
 // formats are those that vLLM's compiler, xgrammar, has rules for.
 var formats = []string{
 	"email", "date", "time", "date-time", "duration", "ipv4", "ipv6", "hostname", "uuid", "uri",
@@ -305,10 +299,10 @@ func (f *fitter) takes(n *jsonx.Value, m jsonx.Member, at place) bool {
 		case "pattern":
 			return false
 		case "minLength", "maxLength", "minItems", "maxItems":
-			times, err := strconv.Atoi(literal(m.Value))
+			times, err := strconv.Atoi(m.Value.Token)
 			return err == nil && times >= 0 && times <= at.budget
 		case "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum":
-			bound, err := strconv.Atoi(literal(m.Value))
+			bound, err := strconv.Atoi(m.Value.Token)
 			return err == nil && max(bound, -bound) <= maxInteger || !schema.HasType(n, "integer")
 		}
 	case VLLM:
@@ -396,11 +390,4 @@ func wording(m jsonx.Member) string {
 		return ""
 	}
 	return m.Name + " " + v
-}
-
-func literal(v *jsonx.Value) string {
-	if v == nil {
-		return ""
-	}
-	return string(v.JSON())
 }

@@ -205,3 +205,5 @@ func FuzzPlainPattern(f *testing.F) {
 		}
 	})
 }
+
+func literal(v *jsonx.Value) string { return string(v.JSON()) }

@@ -10,7 +10,6 @@
 package rewrite
 
 import (
-	"bytes"
 	"math"
 	"slices"
 	"strconv"
@@ -366,12 +365,8 @@ func texts(s *jsonx.Value) (values []*jsonx.Value) {
 
 // DropDeadRefs removes references without a target in the schema, because an API
 // that cannot resolve a reference rejects the whole request. The result accepts
-// more values; calls are still checked against the original. source is the text
-// from which root was parsed.
-func DropDeadRefs(root *jsonx.Value, source []byte) (changes []string) {
-	if !bytes.Contains(source, []byte(`$ref"`)) {
-		return nil // most schemas have no references
-	}
+// more values; calls are still checked against the original.
+func DropDeadRefs(root *jsonx.Value) (changes []string) {
 	refs := schema.NewRefs(root)
 	return drop(root, "dangling references dropped", func(n *jsonx.Value) bool {
 		ref := n.Get("$ref")

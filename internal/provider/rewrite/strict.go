@@ -90,16 +90,13 @@ func define(root *jsonx.Value) (changed bool, err error) {
 					}
 					one := target.Clone()
 					copies = append(copies, jsonx.NewMember(name, one))
-					visit(one)
+					schema.Walk(one, visit)
 				}
 				n.Set("$ref", jsonx.NewString("#/$defs/"+name))
 			}
 		}
-		for sub := range schema.Within(n) {
-			visit(sub)
-		}
 	}
-	if visit(root); err != nil || len(copies) == 0 {
+	if schema.Walk(root, visit); err != nil || len(copies) == 0 {
 		return false, err
 	}
 	if defs != nil {

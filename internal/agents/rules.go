@@ -140,8 +140,10 @@ func isLiteral(words string) bool {
 // simple command.
 const oneCommand = "(.command | test(\"[;&|<>()$`\\\\n\\\\\\\\]\") | not)"
 
-// tests returns the condition that the shell line matches a regular expression.
-func tests(expression string) string { return ".command | test(" + jsonx.Quote(expression) + ")" }
+// matchesExpression returns the condition that the shell line matches a regular expression.
+func matchesExpression(expression string) string {
+	return ".command | test(" + jsonx.Quote(expression) + ")"
+}
 
 // wildcards converts a pattern, in which * matches any text, to a regular
 // expression.
@@ -189,13 +191,13 @@ func RulePlaces(program, root string, environ []string) []RulePlace {
 	var out []RulePlace
 	switch program {
 	case "claude":
-		out = []RulePlace{{Path: system("/Library/Application Support/ClaudeCode", "/etc/claude-code") +
+		out = []RulePlace{{Path: systemPath("/Library/Application Support/ClaudeCode", "/etc/claude-code") +
 			"/managed-settings.json"},
 			{Path: w.project(nil, ".claude", "settings.local.json").Path},
 			{Path: w.project(nil, ".claude", "settings.json").Path},
 			{Path: w.user(nil, w.named("CLAUDE_CONFIG_DIR", ".claude"), "settings.json").Path}}
 	case "gemini":
-		out = []RulePlace{{Path: system("/Library/Application Support/GeminiCli", "/etc/gemini-cli") + "/policies",
+		out = []RulePlace{{Path: systemPath("/Library/Application Support/GeminiCli", "/etc/gemini-cli") + "/policies",
 			Suffix: ".toml", Tier: 3},
 			{Path: w.user(nil, w.named("GEMINI_CLI_HOME"), ".gemini", "policies").Path, Suffix: ".toml", Tier: 2},
 			{Path: w.project(nil, ".gemini", "policies").Path, Suffix: ".toml", Tier: 1}}
@@ -206,7 +208,7 @@ func RulePlaces(program, root string, environ []string) []RulePlace {
 	return slices.DeleteFunc(out, func(p RulePlace) bool { return p.Path == "" })
 }
 
-func system(mac, other string) string {
+func systemPath(mac, other string) string {
 	if runtime.GOOS == "darwin" {
 		return mac
 	}

@@ -197,7 +197,7 @@ func patternRule(decision, pattern string) (*Rule, string) {
 			return &Rule{Tool: shellTool, Command: command},
 				broader + "it applies to the options anywhere in a command and in every spelling"
 		}
-		return &Rule{Tool: shellTool, When: tests("(?s)" + wildcards(pattern))},
+		return &Rule{Tool: shellTool, When: matchesExpression("(?s)" + wildcards(pattern))},
 			broader + "it applies to every line that contains a match"
 	}
 	head := pattern[:strings.IndexByte(pattern, '*')]
@@ -205,7 +205,7 @@ func patternRule(decision, pattern string) (*Rule, string) {
 	if !isLiteral(head) {
 		return nil, leftOut + "the wildcard also matches the program"
 	}
-	return &Rule{Tool: shellTool, Command: head, When: "(" + tests("^"+wildcards(pattern)+"$") + ") and " + oneCommand},
+	return &Rule{Tool: shellTool, Command: head, When: "(" + matchesExpression("^"+wildcards(pattern)+"$") + ") and " + oneCommand},
 		"the rule is narrower: it applies only to single commands"
 }
 

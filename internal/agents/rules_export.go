@@ -88,9 +88,9 @@ func exporters(ctx context.Context) map[string]exporter {
 	}
 }
 
-// widened returns a rule without its condition, and without the words of its command from the first that
+// widen returns a rule without its condition, and without the words of its command from the first that
 // has a wildcard on: the other programs compare words as they are.
-func widened(r Rule) Rule {
+func widen(r Rule) Rule {
 	r.When = ""
 	words := strings.Fields(r.Command)
 	if i := slices.IndexFunc(words, func(w string) bool { return !isLiteral(w) }); i >= 0 {
@@ -109,12 +109,12 @@ func (x exporter) entry(r Rule) (entry, note string) {
 		r.Server, r.Tool = server, tool
 	}
 	for _, candidate := range x.exact(r) {
-		if got := x.read(r.Decision, candidate); len(got) == 1 && same(got[0], r) {
+		if got := x.read(r.Decision, candidate); len(got) == 1 && sameRule(got[0], r) {
 			return candidate, ""
 		}
 	}
 	if r.Decision != allow {
-		for _, candidate := range x.wide(widened(r)) {
+		for _, candidate := range x.wide(widen(r)) {
 			if len(x.read(r.Decision, candidate)) > 0 {
 				return candidate, broader + strings.Join(strings.Fields(candidate), " ")
 			}
@@ -123,8 +123,8 @@ func (x exporter) entry(r Rule) (entry, note string) {
 	return "", leftOut + "the program has no counterpart"
 }
 
-// same reports whether two rules match the same calls and decide the same.
-func same(a, b Rule) bool {
+// sameRule reports whether two rules match the same calls and decide the same.
+func sameRule(a, b Rule) bool {
 	a.From, a.Reason, a.Match, a.NotMatch = "", "", nil, nil
 	b.From, b.Reason, b.Match, b.NotMatch = "", "", nil, nil
 	return fmt.Sprint(a) == fmt.Sprint(b)

@@ -265,10 +265,10 @@ func regexRule(decision, expression string) (*Rule, string) {
 		return &Rule{Tool: shellTool}, broader + "the expression has no counterpart, so it applies to all commands"
 	case decision == allow:
 		return &Rule{
-			Tool: shellTool, When: "(" + tests("^(?:"+expression+")") + ") and " + oneCommand,
+			Tool: shellTool, When: "(" + matchesExpression("^(?:"+expression+")") + ") and " + oneCommand,
 		}, "the rule is narrower: it applies only to single commands"
 	}
-	return &Rule{Tool: shellTool, When: tests("(?s)" + expression)},
+	return &Rule{Tool: shellTool, When: matchesExpression("(?s)" + expression)},
 		broader + "it applies to every line that contains a match"
 }
 

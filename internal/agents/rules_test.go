@@ -223,7 +223,7 @@ func TestRoundTrip(t *testing.T) {
 				t.Fatalf("%d rules became %d:\n%s", len(want), len(again.Rules), text)
 			}
 			for i := range want {
-				if !same(want[i], again.Rules[i]) {
+				if !sameRule(want[i], again.Rules[i]) {
 					t.Errorf("rule %d: %+v became %+v", i, want[i], again.Rules[i])
 				}
 			}

@@ -170,16 +170,16 @@ func (c *Config) ReadFile(ctx context.Context, name string, max int64) ([]byte, 
 	return timing.UntilDone(ctx, func() ([]byte, error) {
 		f, err := os.Open(c.Absolute(name))
 		if err != nil {
-			return nil, named(name, err)
+			return nil, withName(name, err)
 		}
 		defer f.Close()
 		data, err := io.ReadAll(io.LimitReader(f, max+1))
-		return limited(data, named(name, err), name, max)
+		return limited(data, withName(name, err), name, max)
 	})
 }
 
-// named returns an error of package os with the file's name as the user wrote it.
-func named(name string, err error) error {
+// withName returns an error of package os with the file's name as the user wrote it.
+func withName(name string, err error) error {
 	if err != nil {
 		err = fmt.Errorf("%s: %w", name, text.Cause(err))
 	}
@@ -200,13 +200,13 @@ func (c *Config) WriteFile(root, name string, content []byte) error {
 	file := c.Absolute(name)
 	folder, inside, err := c.folder(root, file)
 	if err != nil {
-		return named(name, err)
+		return withName(name, err)
 	}
 	defer folder.Close()
 	if !inside {
-		return named(name, os.WriteFile(file, content, 0o666))
+		return withName(name, os.WriteFile(file, content, 0o666))
 	}
-	return named(name, atomicfile.Write(folder, filepath.Base(file), content, atomicfile.Options{}))
+	return withName(name, atomicfile.Write(folder, filepath.Base(file), content, atomicfile.Options{}))
 }
 
 // folder opens the folder of a file; inside reports whether it is in the project at root.

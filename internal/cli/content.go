@@ -82,7 +82,7 @@ func OpenOutput(dir string) (root *os.Root, err error) {
 		root, err = os.OpenRoot(dir)
 	}
 	if err != nil {
-		return nil, &UsageError{Err: fmt.Errorf("--output: %w", named(dir, err)), Hint: "name a folder that can be created"}
+		return nil, &UsageError{Err: fmt.Errorf("--output: %w", withName(dir, err)), Hint: "name a folder that can be created"}
 	}
 	return root, nil
 }

@@ -330,7 +330,7 @@ func (r *recordings) writeRecording(data []byte, commit bool) error {
 	file := r.config.Absolute(r.config.Globals.Record)
 	folder, _, err := r.config.folder(r.root, file)
 	if err != nil {
-		return named(r.config.Globals.Record, err)
+		return withName(r.config.Globals.Record, err)
 	}
 	defer folder.Close()
 	name, options := filepath.Base(file), atomicfile.Options{Mode: 0o600}

@@ -74,11 +74,11 @@ type call struct {
 
 func newCall(id int, e *audit.Entry) call {
 	c := call{
-		ID: id, Start: e.Time.UnixMilli(), Tool: short(e.Tool), Script: e.Parent != "", Decision: e.Decision,
+		ID: id, Start: e.Time.UnixMilli(), Tool: shortName(e.Tool), Script: e.Parent != "", Decision: e.Decision,
 		Outcome: string(e.Outcome), Code: e.Code, Ms: e.DurationMs, Waited: e.WaitedMs, Size: e.ResultBytes,
 	}
 	if e.Caller != nil {
-		c.Caller, c.Client = short(e.Caller.Name), short(e.Caller.Client)
+		c.Caller, c.Client = shortName(e.Caller.Name), shortName(e.Caller.Client)
 	}
 	return c
 }
@@ -86,8 +86,8 @@ func newCall(id int, e *audit.Entry) call {
 // maxName is the maximum length of a name in a list, in bytes.
 const maxName = 200
 
-// short escapes a name for a list.
-func short(s string) string { return ui.Line(text.Clip(s, maxName)) }
+// shortName escapes a name for a list.
+func shortName(s string) string { return ui.Line(text.Clip(s, maxName)) }
 
 // Began shows a call until ended is called with its outcome, or with nil if the call goes on
 // elsewhere. It is an engine.Deps.Began.
@@ -236,7 +236,7 @@ var errGone = errors.New("the question is gone: somebody else has answered it, o
 func put[T any](ctx context.Context, c *Console, q *question) (answer T, err error) {
 	q.Since, q.answered = time.Now().UnixMilli(), make(chan struct{})
 	if who := caller.From(ctx); who != nil {
-		q.Caller, q.Client = short(who.Name), short(who.Client)
+		q.Caller, q.Client = shortName(who.Name), shortName(who.Client)
 		if who.Peer != nil {
 			q.left = who.Peer.Left
 		}
@@ -301,7 +301,7 @@ func (c *Console) reply(r reply) (*question, error) {
 // Confirm shows a question about a call, with the words of the terminal. It is a
 // question.Console.
 func (c *Console) Confirm(ctx context.Context, q exec.Question, first func() bool) (exec.Answer, error) {
-	one := &question{summary: summary{Tool: short(q.Tool.Name)}, first: first}
+	one := &question{summary: summary{Tool: shortName(q.Tool.Name)}, first: first}
 	one.details = func() details {
 		d := details{Text: asking.Body(&q)}
 		for _, one := range q.Choices {
@@ -335,7 +335,7 @@ const (
 
 // Elicit shows a question of a server. It is a question.Console.
 func (c *Console) Elicit(ctx context.Context, e ask.Elicitation, first func() bool) (ask.Answer, error) {
-	one := &question{summary: summary{Tool: short("MCP server " + e.Server)}, first: first}
+	one := &question{summary: summary{Tool: shortName("MCP server " + e.Server)}, first: first}
 	one.read = func(r reply) (any, error) { return answerOf(e, r) }
 	one.details = func() details {
 		d := details{

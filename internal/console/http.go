@@ -102,7 +102,7 @@ func (h *handler) serveEvents(w http.ResponseWriter, r *http.Request) {
 func (h *handler) addServers(u *update, s *seen) bool {
 	servers := h.opts.Servers()
 	for i := range servers {
-		servers[i].Name, servers[i].Error = short(servers[i].Name), ui.Line(servers[i].Error)
+		servers[i].Name, servers[i].Error = shortName(servers[i].Name), ui.Line(servers[i].Error)
 	}
 	s.asked = time.Now()
 	data, err := jsonx.Marshal(servers)

@@ -151,7 +151,7 @@ func report(o process.Outcome, err error) string {
 		code = startCode(err)
 	}
 	// Allocate once, because the output may be large.
-	return "Stdout: " + cmp.Or(printed(o.Stdout, o.StdoutHead, o.StdoutBytes), "(empty)") +
+	return "Stdout: " + cmp.Or(outputText(o.Stdout, o.StdoutHead, o.StdoutBytes), "(empty)") +
 		"\nStderr: " + cmp.Or(cutText(o.Stderr, o.StderrHead, o.StderrBytes), "(empty)") +
 		"\nError: " + failed + "\nExit Code: " + code + "\nSignal: " + signal
 }
@@ -195,7 +195,7 @@ func wholeResult(ctx context.Context, stdout []byte, root string, schema json.Ra
 	if err != nil {
 		return refusedOutput(
 			registry.Ran+"the tool declares output: result, and its output is not a result: "+err.Error(),
-			printed(stdout, len(stdout), int64(len(stdout))))
+			outputText(stdout, len(stdout), int64(len(stdout))))
 	}
 	if len(schema) > 0 && !out.IsError {
 		return structured(ctx, schema, in.Structured, out)
@@ -279,7 +279,7 @@ func readDisplay(raw json.RawMessage) (d registry.Display, err error) {
 func textResult(o process.Outcome, tool string) registry.Result {
 	mime := mediaType(o.Stdout)
 	if mime == "" || o.Truncated {
-		r := registry.TextResult(printed(o.Stdout, o.StdoutHead, o.StdoutBytes))
+		r := registry.TextResult(outputText(o.Stdout, o.StdoutHead, o.StdoutBytes))
 		r.Truncated = o.Truncated
 		return r
 	}
@@ -307,9 +307,9 @@ func mediaType(data []byte) string {
 	return cmp.Or(registry.Sniff(data), mime)
 }
 
-// printed returns a program's output as text, or a description of output that is
+// outputText returns a program's output as text, or a description of output that is
 // not text.
-func printed(kept []byte, head int, total int64) string {
+func outputText(kept []byte, head int, total int64) string {
 	if mime := mediaType(kept); mime != "" {
 		return binaryNote(mime, max(total, int64(len(kept))))
 	}
@@ -334,7 +334,7 @@ func structured(ctx context.Context, schema json.RawMessage, stdout []byte, resu
 	}
 	if violations, err := output.Validate(ctx, doc); err == nil && len(violations) > 0 {
 		return refused("the tool's output does not match its outputSchema: %s%s",
-			place(violations[0].Pointer), violations[0].Message)
+			placeOf(violations[0].Pointer), violations[0].Message)
 	}
 	result.Structured = doc
 	return result

@@ -182,7 +182,7 @@ func joinResults(results []registry.Result) registry.Result {
 		out.Locations = append(out.Locations, r.Locations...)
 		out.Truncated, out.Asked = out.Truncated || r.Truncated, out.Asked || r.Asked
 		for _, c := range r.Content {
-			if last := len(out.Content) - 1; last >= 0 && plain(c) && plain(out.Content[last]) {
+			if last := len(out.Content) - 1; last >= 0 && isPlainText(c) && isPlainText(out.Content[last]) {
 				out.Content[last].Text = strings.TrimRight(out.Content[last].Text, "\n") + "\n\n" + c.Text
 				continue
 			}
@@ -192,8 +192,8 @@ func joinResults(results []registry.Result) registry.Result {
 	return out
 }
 
-// plain reports whether a part has text and nothing else.
-func plain(c registry.Content) bool {
+// isPlainText reports whether a part has text and nothing else.
+func isPlainText(c registry.Content) bool {
 	return c.Type == registry.ContentText && c.Annotations == nil && c.Meta == nil
 }
 

@@ -71,7 +71,7 @@ func unwrapped(o object) string {
 		}
 	}
 	for _, wrapper := range []string{"function", "toolSpec"} { // OpenAI's form, and Bedrock's
-		if inner, ok := readObject(o[wrapper]); ok && truthy(inner["name"]) {
+		if inner, ok := readObject(o[wrapper]); ok && isTruthy(inner["name"]) {
 			return fmt.Sprintf("print what is in its member %q, without the wrapper", wrapper)
 		}
 	}
@@ -123,7 +123,7 @@ func (d *declarations) item(i int, raw json.RawMessage) {
 		}
 		return
 	}
-	if !truthy(o["name"]) {
+	if !isTruthy(o["name"]) {
 		d.diagnose(registry.SeverityWarning, "declaration_skipped", "",
 			place+" has neither function_declarations nor a name; skipped", unwrapped(o))
 		return
@@ -136,7 +136,7 @@ func (d *declarations) function(place string, raw json.RawMessage) {
 	switch {
 	case !ok:
 		d.skip(place, "is %s, not an object", jsonx.KindOf(raw))
-	case truthy(o["name"]):
+	case isTruthy(o["name"]):
 		d.declare(place, o, raw)
 	case d.unnamed != "" && unwrapped(o) == "" && slices.ContainsFunc(
 		[]string{"description", "category", "parameters", "parametersJsonSchema"},
@@ -168,8 +168,8 @@ func (d *declarations) spoil(t *declaration, reason error, hint string) {
 		t.definition.Name, reason.Error()+"; the tool was left out", hint)
 }
 
-// truthy reports whether a value is true in JavaScript.
-func truthy(raw json.RawMessage) bool {
+// isTruthy reports whether a value is true in JavaScript.
+func isTruthy(raw json.RawMessage) bool {
 	switch string(raw) {
 	case "", "null", "false", `""`:
 		return false

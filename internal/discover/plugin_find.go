@@ -45,15 +45,15 @@ func FindPlugins(ctx context.Context, place PluginPlace) []*Plugin {
 	case (errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)) && !place.Required:
 		return nil
 	case err != nil:
-		return []*Plugin{refused(place.Path, text.Cause(err).Error(), place.Hint)}
+		return []*Plugin{refusedPlugin(place.Path, text.Cause(err).Error(), place.Hint)}
 	case !info.IsDir() && slices.Contains(manifestNames(), filepath.Base(place.Path)):
-		return []*Plugin{refused(place.Path, "a manifest, not the folder of a plugin", "name the folder that it is in")}
+		return []*Plugin{refusedPlugin(place.Path, "a manifest, not the folder of a plugin", "name the folder that it is in")}
 	}
 	switch p := pluginAt(ctx, place, place.Path, info, schema); {
 	case p != nil:
 		return []*Plugin{p}
 	case !info.IsDir():
-		return []*Plugin{refused(place.Path,
+		return []*Plugin{refusedPlugin(place.Path,
 			"neither a folder nor an executable file", "chmod +x makes a script executable")}
 	}
 	return pluginsIn(ctx, place, schema)
@@ -62,7 +62,7 @@ func FindPlugins(ctx context.Context, place PluginPlace) []*Plugin {
 func pluginsIn(ctx context.Context, place PluginPlace, schema *registry.Validator) []*Plugin {
 	entries, err := os.ReadDir(place.Path)
 	if err != nil {
-		return []*Plugin{refused(place.Path, text.Cause(err).Error(), "")}
+		return []*Plugin{refusedPlugin(place.Path, text.Cause(err).Error(), "")}
 	}
 	var out []*Plugin
 	for _, e := range entries {
@@ -70,18 +70,18 @@ func pluginsIn(ctx context.Context, place PluginPlace, schema *registry.Validato
 			continue
 		}
 		if len(out) == maxPlugins {
-			return append(out, refused(place.Path,
+			return append(out, refusedPlugin(place.Path,
 				fmt.Sprintf("more than %d plugins; the rest is ignored", maxPlugins), ""))
 		}
 		path := filepath.Join(place.Path, e.Name())
 		info, err := os.Stat(path)
 		if err != nil { // a link that leads nowhere
-			out = append(out, refused(path, text.Cause(err).Error(), ""))
+			out = append(out, refusedPlugin(path, text.Cause(err).Error(), ""))
 			continue
 		}
 		p := pluginAt(ctx, place, path, info, schema)
 		if p == nil && info.IsDir() && !slices.Contains([]string{"node_modules", "__pycache__"}, e.Name()) {
-			p = refused(path, "no plugin.yaml or plugin.json in it", "toolreg plugins schema shows their format")
+			p = refusedPlugin(path, "no plugin.yaml or plugin.json in it", "toolreg plugins schema shows their format")
 		}
 		if p != nil {
 			out = append(out, p)
@@ -90,8 +90,8 @@ func pluginsIn(ctx context.Context, place PluginPlace, schema *registry.Validato
 	return out
 }
 
-// refused returns an unusable plugin. Its id is derived from the path.
-func refused(path, message, hint string) *Plugin {
+// refusedPlugin returns an unusable plugin. Its id is derived from the path.
+func refusedPlugin(path, message, hint string) *Plugin {
 	return &Plugin{ID: nameOf(path), Dir: path, Path: path,
 		Problems: []document.Problem{{File: path, Message: message, Hint: hint}}}
 }
@@ -145,7 +145,7 @@ func scriptPlugin(path string, info fs.FileInfo) *Plugin {
 	base := filepath.Base(path)
 	id := strings.TrimSuffix(base, filepath.Ext(base))
 	if !IsPluginID(id) {
-		return refused(path, fmt.Sprintf("%q cannot be the id of a plugin", id),
+		return refusedPlugin(path, fmt.Sprintf("%q cannot be the id of a plugin", id),
 			"ids are letters, digits, _ . and -, and begin with a letter or digit")
 	}
 	return &Plugin{

@@ -109,7 +109,7 @@ func IsPluginID(id string) bool {
 	return len(id) <= 63 && registry.ValidName(id) == id && id != "" && !strings.ContainsAny(id[:1], "._-")
 }
 
-func place(pointer string) string {
+func placeOf(pointer string) string {
 	if pointer == "" {
 		return ""
 	}
@@ -230,7 +230,7 @@ func (p *Plugin) checkSchemas(ctx context.Context, doc *document.Document, at st
 		}
 		for _, v := range violations {
 			p.problem(doc, fmt.Sprintf("%s/examples/%d/params%s", at, i, v.Pointer),
-				"the example does not match the tool's own schema: "+place(v.Pointer)+v.Message, "")
+				"the example does not match the tool's own schema: "+placeOf(v.Pointer)+v.Message, "")
 		}
 	}
 }
@@ -250,7 +250,7 @@ func (p *Plugin) fieldProblem(doc *document.Document, pointer, message string) {
 }
 
 func (p *Plugin) problem(doc *document.Document, pointer, message, hint string) {
-	problem := doc.Problem(pointer, place(pointer)+message, hint)
+	problem := doc.Problem(pointer, placeOf(pointer)+message, hint)
 	if rest, ok := strings.CutPrefix(pointer, "/tools/"); ok {
 		index, _, _ := strings.Cut(rest, "/")
 		if i, err := strconv.Atoi(index); err == nil {
@@ -292,7 +292,7 @@ func (p *Plugin) Lint(env []string, builtin func(name string) string) (missing, 
 		if doc == nil {
 			return document.Problem{File: p.Path, Message: message, Hint: hint}
 		}
-		return doc.Problem(pointer, place(pointer)+message, hint)
+		return doc.Problem(pointer, placeOf(pointer)+message, hint)
 	}
 	program := func(pointer string, argv []string) {
 		if len(argv) == 0 {

@@ -71,7 +71,7 @@ type journalEntry struct {
 }
 
 func callKey(name string, params json.RawMessage) string {
-	return digest(name, jsonx.Canonical(params))
+	return hashOf(name, jsonx.Canonical(params))
 }
 
 // Left returns how many equal calls the earlier run finished and this run did not reach yet.
@@ -174,8 +174,8 @@ func (j *Journal) Drop(ctx context.Context) {
 	}
 }
 
-// digest returns the hash of values, which JSON can encode.
-func digest(values ...any) string {
+// hashOf returns the hash of values, which JSON can encode.
+func hashOf(values ...any) string {
 	data, _ := json.Marshal(values)
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:])

@@ -88,7 +88,7 @@ func (s *Scripts) Run(ctx context.Context, file string, text []byte,
 // journal returns the caller's journal of the run that parts identify.
 func (s *Scripts) journal(ctx context.Context, parts ...any) *Journal {
 	set := s.finder.set
-	name := digest(append(parts, set.Workspace, set.ProjectRoot, caller.Name(ctx))...) + ".json"
+	name := hashOf(append(parts, set.Workspace, set.ProjectRoot, caller.Name(ctx))...) + ".json"
 	return openJournal(s.folders, name, s.finder.reports)
 }
 

@@ -178,7 +178,7 @@ func (u *unattended) identify(ctx context.Context, q *exec.Question) (call, stat
 		when = rule.When.Text
 	}
 	rule.When = nil
-	state = digest(pin, p.Kind, p.Basis, p.FileName, p.OriginalContent,
+	state = hashOf(pin, p.Kind, p.Basis, p.FileName, p.OriginalContent,
 		p.NewContent, p.Diff, p.Command, p.Directory, p.Background,
 		v.Reason, v.Origin, rule, when, v.Commands, v.Confine.On, v.Confine.By, v.Confine.Missing)
 	return u.callID(ctx, q.Tool, q.Call, q.Copy), state, nil
@@ -191,7 +191,7 @@ func (u *unattended) callID(ctx context.Context, t *registry.Tool, sent registry
 	if a.Shares(ctx) { // with processes that may be on other machines
 		folder = ""
 	}
-	return digest(t.Source, t.OriginalName(), jsonx.Canonical(sent.Params),
+	return hashOf(t.Source, t.OriginalName(), jsonx.Canonical(sent.Params),
 		u.workspace, a.Project, folder, caller.Name(ctx), copy)
 }
 

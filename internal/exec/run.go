@@ -104,8 +104,8 @@ func runWithGrace(ctx context.Context, t *registry.Tool, call registry.Call) (re
 	}
 }
 
-// stopped marks a result as stopped and keeps its content.
-func stopped(r registry.Result, category registry.ErrorCategory, text string) registry.Result {
+// stoppedResult marks a result as stopped and keeps its content.
+func stoppedResult(r registry.Result, category registry.ErrorCategory, text string) registry.Result {
 	r.IsError, r.ErrorCategory = true, category
 	if len(r.Content) == 0 && r.Display.IsZero() {
 		r.Content = []registry.Content{registry.TextContent(text)}
@@ -116,12 +116,12 @@ func stopped(r registry.Result, category registry.ErrorCategory, text string) re
 
 // Stopped returns the result of a call that reached the limit, with what it has of r.
 func (e *TimeoutError) Stopped(r registry.Result) registry.Result {
-	return stopped(r, registry.ErrorTimeout, fmt.Sprintf("the call reached its time limit of %s", e.Limit))
+	return stoppedResult(r, registry.ErrorTimeout, fmt.Sprintf("the call reached its time limit of %s", e.Limit))
 }
 
 // canceled returns the outcome of a call whose context ended.
 func canceled(t *registry.Tool, r registry.Result, cause error) (registry.Result, error) {
-	return stopped(r, registry.ErrorCancellation, "the call was canceled"), fmt.Errorf("calling %q: %w", t.Name, cause)
+	return stoppedResult(r, registry.ErrorCancellation, "the call was canceled"), fmt.Errorf("calling %q: %w", t.Name, cause)
 }
 
 // output is that of a running tool. It ends with the call: an abandoned tool must not write to the

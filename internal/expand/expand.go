@@ -54,10 +54,10 @@ func Text(s string, lookup Lookup) (string, error) {
 	if !strings.Contains(s, "$") {
 		return s, nil
 	}
-	return text(s, lookup, 0)
+	return expandText(s, lookup, 0)
 }
 
-func text(s string, lookup Lookup, depth int) (string, error) {
+func expandText(s string, lookup Lookup, depth int) (string, error) {
 	if depth > maxNested {
 		return "", fmt.Errorf("defaults nest deeper than %d levels", maxNested)
 	}
@@ -95,7 +95,7 @@ func dollar(s string, lookup Lookup, depth int) (value, after string, err error)
 }
 
 func braced(s string, lookup Lookup, depth int) (value, after string, err error) {
-	end := closing(s)
+	end := closingBrace(s)
 	if end < 0 {
 		return "", "", errors.New("${ without a closing }; write $$ for a dollar sign")
 	}
@@ -110,13 +110,13 @@ func braced(s string, lookup Lookup, depth int) (value, after string, err error)
 	after = s[end+1:]
 	value, err = lookup.Value(name)
 	if hasDefault && (err != nil || value == "") {
-		value, err = text(def, lookup, depth+1)
+		value, err = expandText(def, lookup, depth+1)
 	}
 	return value, after, err
 }
 
-// closing returns the index of the brace that closes an open one before s.
-func closing(s string) int {
+// closingBrace returns the index of the brace that closes an open one before s.
+func closingBrace(s string) int {
 	depth := 0
 	for i := 0; i < len(s); i++ {
 		switch {

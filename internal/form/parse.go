@@ -31,11 +31,11 @@ func Parse(schema json.RawMessage) (*Form, error) {
 	if !root.Is(jsonx.Object) {
 		return nil, errors.New("its schema is not an object")
 	}
-	if has(root, "type") && !root.Get("type").IsText("object") {
+	if hasValue(root, "type") && !root.Get("type").IsText("object") {
 		return nil, errors.New("its schema must have type object")
 	}
 	f := &Form{Schema: schema}
-	if !has(root, "properties") {
+	if !hasValue(root, "properties") {
 		return f, nil
 	}
 	properties, settled := root.Get("properties"), false
@@ -57,7 +57,7 @@ func Parse(schema json.RawMessage) (*Form, error) {
 		}
 		field.Required = slices.Contains(required, p.Name)
 		f.Fields = append(f.Fields, field)
-		settled = settle(p.Value) || settled
+		settled = setType(p.Value) || settled
 	}
 	if settled {
 		f.Schema = root.JSON()
@@ -65,28 +65,28 @@ func Parse(schema json.RawMessage) (*Form, error) {
 	return f, nil
 }
 
-// settle gives the schema of a field its kind as the type, and reports false if it has one.
-func settle(o *jsonx.Value) bool {
+// setType gives the schema of a field its kind as the type, and reports false if it has one.
+func setType(o *jsonx.Value) bool {
 	if o.Get("type").Text() != "" {
 		return false
 	}
 	if inner := optional(o); inner != nil {
 		o.Remove("anyOf")
 		for _, m := range inner.Members {
-			if !has(o, m.Name) {
+			if !hasValue(o, m.Name) {
 				o.Set(m.Name, m.Value)
 			}
 		}
 	}
 	o.Set("type", jsonx.NewString(kindOf(o)))
-	if !has(o, "default") { // null, for a value that may be absent
+	if !hasValue(o, "default") { // null, for a value that may be absent
 		o.Remove("default")
 	}
 	return true
 }
 
-// has reports whether a key has a value other than null.
-func has(o *jsonx.Value, key string) bool {
+// hasValue reports whether a key has a value other than null.
+func hasValue(o *jsonx.Value, key string) bool {
 	v := o.Get(key)
 	return v != nil && !v.Is(jsonx.Null)
 }
@@ -160,7 +160,7 @@ func parseField(name string, o *jsonx.Value) (Field, error) {
 	if f.empty() {
 		return f, errors.New("no answer can satisfy it")
 	}
-	if has(o, "default") {
+	if hasValue(o, "default") {
 		preset = o.Get("default")
 	}
 	if preset != nil && f.Check(preset.JSON()) == nil { // ignore one that does not fit
@@ -173,7 +173,7 @@ func parseField(name string, o *jsonx.Value) (Field, error) {
 // optional field, and returns X.
 func optional(o *jsonx.Value) *jsonx.Value {
 	both := o.Get("anyOf").Elements()
-	if len(both) != 2 || has(o, "type") {
+	if len(both) != 2 || hasValue(o, "type") {
 		return nil
 	}
 	for i := range both {
@@ -214,7 +214,7 @@ func kindOf(o *jsonx.Value) string {
 	switch kind := o.Get("type").Text(); {
 	case kind != "":
 		return kind
-	case !has(o, "type") && (has(o, "enum") || has(o, "oneOf") || has(o, "anyOf")):
+	case !hasValue(o, "type") && (hasValue(o, "enum") || hasValue(o, "oneOf") || hasValue(o, "anyOf")):
 		return "string"
 	}
 	list := texts(o.Get("type"))
@@ -246,7 +246,7 @@ func (f *Field) parseText(o *jsonx.Value) error {
 // a list of {"const","title"}. It returns none if one of them is malformed. is is false if the schema has no
 // options.
 func options(o *jsonx.Value) (out []Option, is bool) {
-	if has(o, "enum") {
+	if hasValue(o, "enum") {
 		values, titles := texts(o.Get("enum")), texts(o.Get("enumNames"))
 		for i, v := range values {
 			out = append(out, Option{Value: v})
@@ -257,7 +257,7 @@ func options(o *jsonx.Value) (out []Option, is bool) {
 		return out, true
 	}
 	for _, key := range []string{"oneOf", "anyOf"} {
-		if !has(o, key) {
+		if !hasValue(o, key) {
 			continue
 		}
 		for _, e := range o.Get(key).Elements() {

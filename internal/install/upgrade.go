@@ -190,7 +190,7 @@ func (u *Upgrade) Changes(set serverjson.Given) (Members, error) {
 	for _, pairs := range []struct {
 		name         string
 		is, was, now []serverjson.Pair
-	}{{"env", plain(is.Env), was.Env, now.Env}, {"headers", plain(is.Headers), was.Headers, now.Headers}} {
+	}{{"env", withoutOrigins(is.Env), was.Env, now.Env}, {"headers", withoutOrigins(is.Headers), was.Headers, now.Headers}} {
 		for _, p := range pairs.now {
 			is, isThere := valueOf(pairs.is, p.Name)
 			had, wasThere := valueOf(pairs.was, p.Name)
@@ -252,8 +252,8 @@ func replaced(is, was, now []string) []string {
 	return out
 }
 
-// plain returns pairs of the settings without their places.
-func plain(pairs []settings.Pair) (out []serverjson.Pair) {
+// withoutOrigins returns pairs of the settings without their places.
+func withoutOrigins(pairs []settings.Pair) (out []serverjson.Pair) {
 	for _, p := range pairs {
 		out = append(out, serverjson.Pair{Name: p.Name, Value: p.Value})
 	}

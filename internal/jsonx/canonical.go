@@ -65,7 +65,7 @@ func (c *Canonizer) value() {
 	case '"':
 		c.text()
 	default:
-		end := skip(c.raw, c.pos)
+		end := skipValue(c.raw, c.pos)
 		c.out = append(c.out, c.raw[c.pos:end]...)
 		c.pos = end
 	}

@@ -36,7 +36,7 @@ func Elements(raw json.RawMessage) ([]json.RawMessage, bool) {
 	}
 	out := []json.RawMessage{}
 	for i < len(raw) && raw[i] != ']' {
-		end := skip(raw, i)
+		end := skipValue(raw, i)
 		if end < 0 {
 			return nil, false
 		}
@@ -78,7 +78,7 @@ func Children(raw json.RawMessage, at int) iter.Seq[Child] {
 			if isObject {
 				c = memberAt(raw, i)
 			} else {
-				c.Key, c.End = strconv.Itoa(index), skip(raw, i)
+				c.Key, c.End = strconv.Itoa(index), skipValue(raw, i)
 			}
 			if c.End < 0 || !yield(c) {
 				return
@@ -91,11 +91,11 @@ func Children(raw json.RawMessage, at int) iter.Seq[Child] {
 // memberAt returns the member of an object that begins at i. Its End is -1 if there is none.
 func memberAt(raw []byte, i int) Child {
 	c := Child{Name: i, End: -1}
-	if end := skip(raw, i); end >= 0 {
+	if end := skipValue(raw, i); end >= 0 {
 		key, ok := Text(raw[i:end])
 		if end = space(raw, end); ok && end < len(raw) && raw[end] == ':' {
 			c.Key, c.Start = key, space(raw, end+1)
-			c.End = skip(raw, c.Start)
+			c.End = skipValue(raw, c.Start)
 		}
 	}
 	return c
@@ -242,8 +242,8 @@ func next(raw []byte, i int) int {
 	return space(raw, i+1)
 }
 
-// skip returns the index after the value that starts at i; -1 if there is none.
-func skip(raw []byte, i int) int {
+// skipValue returns the index after the value that starts at i; -1 if there is none.
+func skipValue(raw []byte, i int) int {
 	if i >= len(raw) {
 		return -1
 	}
@@ -263,7 +263,7 @@ func skip(raw []byte, i int) int {
 // end.
 func skipString(raw []byte, i int) int {
 	for i++; ; {
-		if i = plain(raw, i); i >= len(raw) {
+		if i = literalEnd(raw, i); i >= len(raw) {
 			return -1
 		}
 		switch raw[i] {

@@ -110,7 +110,7 @@ func space(raw []byte, i int) int {
 // text skips a string after its opening quote.
 func (s *scanner) text() (wrongIn string) {
 	for {
-		i := plain(s.data, s.pos)
+		i := literalEnd(s.data, s.pos)
 		if s.pos = i; i == len(s.data) {
 			return "in a string"
 		}
@@ -129,11 +129,11 @@ func (s *scanner) text() (wrongIn string) {
 	}
 }
 
-// plain returns the index of the first byte that a string cannot contain literally: a
+// literalEnd returns the index of the first byte that a string cannot contain literally: a
 // quote, a backslash or a control character. It checks eight bytes at a time: the
 // first such byte is the first one whose highest bit is set by the subtractions,
 // because a borrow affects only later bytes.
-func plain(data []byte, i int) int {
+func literalEnd(data []byte, i int) int {
 	const ones, highs = 0x0101010101010101, 0x8080808080808080
 	for i+8 <= len(data) {
 		w := binary.LittleEndian.Uint64(data[i:])

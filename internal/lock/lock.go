@@ -86,12 +86,12 @@ func (f *File) filter(drift func(registry.Diagnostic), strict bool) registry.Fil
 				hint = "toolreg lock --user --check shows the change, toolreg lock --user accepts it"
 			}
 		}
-		return refused(t, reason, hint, drift)
+		return refusedTool(t, reason, hint, drift)
 	}
 }
 
-// refused returns what hides a tool, and calls drift with it.
-func refused(t *registry.Tool, reason, hint string, drift func(registry.Diagnostic)) *registry.Hidden {
+// refusedTool returns what hides a tool, and calls drift with it.
+func refusedTool(t *registry.Tool, reason, hint string, drift func(registry.Diagnostic)) *registry.Hidden {
 	if drift != nil {
 		drift(registry.Diagnostic{Severity: registry.SeverityWarning,
 			Code: "tool_drifted", Source: t.Source, Tool: t.Name,
@@ -124,7 +124,7 @@ func (f *File) overrideFilter(drift func(registry.Diagnostic)) OverrideFilter {
 		case now == nil:
 			reason = "its override in " + Name + " no longer exists"
 		}
-		return refused(t, reason, "toolreg lock --check shows the change, toolreg lock accepts it", drift)
+		return refusedTool(t, reason, "toolreg lock --check shows the change, toolreg lock accepts it", drift)
 	}
 }
 

@@ -159,7 +159,7 @@ func (s *Source) connectAndList(ctx context.Context) ([]registry.Tool, []registr
 		return nil, nil, err
 	}
 	sess.limit.Store(s.opts.Limits.result())
-	s.status.update(func(i *Info) { i.Tools, i.ConnectMs = usable(tools), time.Since(start).Milliseconds() })
+	s.status.update(func(i *Info) { i.Tools, i.ConnectMs = countUsable(tools), time.Since(start).Milliseconds() })
 	s.status.set(StateConnected, nil)
 	if s.opts.ListOnly {
 		go sess.end() // Close waits for it
@@ -326,7 +326,7 @@ func (s *Source) fromListing(l *Listing) ([]registry.Tool, []registry.Diagnostic
 		tools[i].Run = s.confirmed(tools[i])
 	}
 	s.status.update(func(i *Info) {
-		i.State, i.Tools, i.CachedAt = StateCached, usable(tools), &l.ListedAt
+		i.State, i.Tools, i.CachedAt = StateCached, countUsable(tools), &l.ListedAt
 		i.Transport, i.ProtocolVersion = l.Facts.Transport, l.Facts.ProtocolVersion
 		i.ServerInfo, i.Instructions = l.Facts.ServerInfo, l.Facts.Instructions
 		i.Prompts, i.Resources = l.Facts.Prompts, l.Facts.Resources

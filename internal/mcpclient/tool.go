@@ -63,8 +63,8 @@ func (q *requester) tools(l listing, headers bool) ([]registry.Tool, []registry.
 	return tools, diags
 }
 
-// usable counts the tools that are not quarantined.
-func usable(tools []registry.Tool) int {
+// countUsable counts the tools that are not quarantined.
+func countUsable(tools []registry.Tool) int {
 	n := 0
 	for i := range tools {
 		if tools[i].Quarantine == nil {

@@ -122,7 +122,7 @@ func TestProof(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := httptest.NewRequest(http.MethodGet, "https://a.example/b%2Fc?secret=1", nil)
-	if err := prove(r, key, "token", "n0nce", time.Unix(1000, 0)); err != nil {
+	if err := addProof(r, key, "token", "n0nce", time.Unix(1000, 0)); err != nil {
 		t.Fatal(err)
 	}
 	data, err := base64.RawURLEncoding.DecodeString(strings.Split(r.Header.Get("DPoP"), ".")[1])

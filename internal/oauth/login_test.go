@@ -478,7 +478,7 @@ func TestAssertions(t *testing.T) {
 		"EdDSA": func(signed string, signature []byte) bool { return ed25519.Verify(public, []byte(signed), signature) },
 	}
 	for alg, key := range map[string]string{"ES256": encode(p256), "RS256": strings.ReplaceAll(encode(rsaKey), "\n", `\n`), "EdDSA": encode(edKey)} {
-		text, err := sign(key, "me", "https://issuer", now)
+		text, err := signAssertion(key, "me", "https://issuer", now)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -499,7 +499,7 @@ func TestAssertions(t *testing.T) {
 		}
 	}
 	for _, key := range []string{"", "s3cret", "-----BEGIN PRIVATE KEY-----\nczNjcmV0\n-----END PRIVATE KEY-----"} {
-		if _, err := sign(key, "me", "x", now); err == nil || strings.Contains(err.Error(), "s3cret") || strings.Contains(err.Error(), "czNj") {
+		if _, err := signAssertion(key, "me", "x", now); err == nil || strings.Contains(err.Error(), "s3cret") || strings.Contains(err.Error(), "czNj") {
 			t.Errorf("%q: %v", key, err)
 		}
 	}

@@ -94,7 +94,7 @@ func (c *Client) Sign(r *http.Request, token string) error {
 		return nil
 	}
 	r.Header.Set("Authorization", "DPoP "+token)
-	return prove(r, c.record.ProofKey, token, c.nonce, c.now())
+	return addProof(r, c.record.ProofKey, token, c.nonce, c.now())
 }
 
 // Received must be called with the status and the header of each response of the server.

@@ -64,7 +64,7 @@ func (w *web) post(ctx context.Context, endpoint string, who credentials,
 		r := http.Request{Header: header}
 		r.SetBasicAuth(url.QueryEscape(who.ID), url.QueryEscape(who.Secret)) // RFC 6749 section 2.3.1
 	case methodJWT:
-		assertion, err := sign(who.privateKey, who.ID, who.audience, now)
+		assertion, err := signAssertion(who.privateKey, who.ID, who.audience, now)
 		if err != nil {
 			return 0, nil, err
 		}
@@ -83,7 +83,7 @@ func (w *web) post(ctx context.Context, endpoint string, who credentials,
 	}
 	r.Header = header
 	if who.proofKey != "" {
-		if err := prove(r, who.proofKey, "", nonce, now); err != nil {
+		if err := addProof(r, who.proofKey, "", nonce, now); err != nil {
 			return 0, nil, err
 		}
 	}
@@ -178,9 +178,9 @@ func (s *server) credentials(id identity, issuer, proofKey string) credentials {
 // assertionTime is how long a signed assertion is valid.
 const assertionTime = 5 * time.Minute
 
-// sign returns the assertion that authenticates a client (RFC 7523 section 3):
+// signAssertion returns the assertion that authenticates a client (RFC 7523 section 3):
 // a token about itself for the issuer, signed with its private key.
-func sign(key, client, audience string, now time.Time) (string, error) {
+func signAssertion(key, client, audience string, now time.Time) (string, error) {
 	private, err := readKey(key)
 	if err != nil {
 		return "", err
@@ -189,7 +189,7 @@ func sign(key, client, audience string, now time.Time) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	token, err := signed(jose.SigningKey{Algorithm: alg, Key: private},
+	token, err := signToken(jose.SigningKey{Algorithm: alg, Key: private},
 		(&jose.SignerOptions{}).WithType("JWT"), map[string]any{
 			"iss": client, "sub": client, "aud": audience, "jti": rand.Text(),
 			"iat": now.Unix(), "exp": now.Add(assertionTime).Unix(),
@@ -200,8 +200,8 @@ func sign(key, client, audience string, now time.Time) (string, error) {
 	return token, nil
 }
 
-// signed returns a JSON Web Token in its compact form (RFC 7515 section 7.1).
-func signed(key jose.SigningKey, options *jose.SignerOptions, claims map[string]any) (string, error) {
+// signToken returns a JSON Web Token in its compact form (RFC 7515 section 7.1).
+func signToken(key jose.SigningKey, options *jose.SignerOptions, claims map[string]any) (string, error) {
 	signer, err := jose.NewSigner(key, options)
 	if err != nil {
 		return "", err
@@ -268,9 +268,9 @@ const proofAlgorithm = "ES256"
 // (RFC 9449 sections 8 and 9).
 const noncedError = "use_dpop_nonce"
 
-// prove adds a proof to a request (RFC 9449 section 4.2). token is the access token that the
+// addProof adds a proof to a request (RFC 9449 section 4.2). token is the access token that the
 // request carries, and nonce what the server demanded; either may be "".
-func prove(r *http.Request, keyPEM, token, nonce string, now time.Time) error {
+func addProof(r *http.Request, keyPEM, token, nonce string, now time.Time) error {
 	key, err := readProofKey(keyPEM)
 	if err != nil {
 		return err
@@ -284,7 +284,7 @@ func prove(r *http.Request, keyPEM, token, nonce string, now time.Time) error {
 	if nonce != "" {
 		claims["nonce"] = nonce
 	}
-	proof, err := signed(jose.SigningKey{Algorithm: proofAlgorithm, Key: key},
+	proof, err := signToken(jose.SigningKey{Algorithm: proofAlgorithm, Key: key},
 		(&jose.SignerOptions{EmbedJWK: true}).WithType("dpop+jwt"), claims)
 	if err != nil {
 		return fmt.Errorf("signing a DPoP proof: %w", err)

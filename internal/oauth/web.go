@@ -146,13 +146,13 @@ func (w *web) allow(host string, ip netip.Addr) error {
 		return nil
 	}
 	if !webaddr.IsPublic(ip) {
-		return private(host)
+		return errPrivate(host)
 	}
 	return nil
 }
 
-// private is the error about a host that is not on the public internet.
-func private(host string) error {
+// errPrivate is the error about a host that is not on the public internet.
+func errPrivate(host string) error {
 	return fmt.Errorf("%q is not on the public internet and not named in the settings; if you trust it, set oauth.issuer to it", host)
 }
 
@@ -188,7 +188,7 @@ func (w *web) checkURL(address string) error {
 		return fmt.Errorf("%q is neither https nor http on this machine", u.Redacted())
 	}
 	if webaddr.IsLoopback(u.Hostname()) && !w.loopback {
-		return private(u.Hostname())
+		return errPrivate(u.Hostname())
 	}
 	if ip, err := netip.ParseAddr(u.Hostname()); err == nil {
 		return w.allow(webaddr.CanonicalHost(u.Hostname()), ip)

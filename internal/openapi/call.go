@@ -235,7 +235,7 @@ func (o *operation) result(ctx context.Context, resp *http.Response, body []byte
 	case spec.IsJSON(kind) && !cut && jsonx.Check(body, jsonx.Options{}) == nil:
 		body = bytes.TrimSpace(body)
 		out.Content = []registry.Content{registry.TextContent(string(body))}
-		out.Structured = wrapped(body)
+		out.Structured = wrapBody(body)
 		o.checkOutput(ctx, resp.StatusCode, out.Structured)
 	case spec.IsText(kind) || spec.IsJSON(kind):
 		out.Content = []registry.Content{registry.TextContent(string(body))}
@@ -245,7 +245,7 @@ func (o *operation) result(ctx context.Context, resp *http.Response, body []byte
 	return out
 }
 
-func wrapped(body []byte) []byte {
+func wrapBody(body []byte) []byte {
 	switch jsonx.KindOf(body) {
 	case jsonx.Object:
 		return body

@@ -263,7 +263,7 @@ func (s *shaping) rename(names []string) {
 	}
 	fixed := map[string]bool{}
 	for _, v := range s.to.fixed {
-		fixed[fold(v.name)] = true
+		fixed[foldName(v.name)] = true
 		s.to.close(v.name, "")
 	}
 	for _, name := range names {
@@ -282,7 +282,7 @@ func (s *shaping) rename(names []string) {
 			s.fail(pointer(p.of, "name"), fmt.Sprintf("the tool has another param %q", now), "")
 			continue
 		}
-		if _, ok := to[name]; ok && fixed[fold(now)] {
+		if _, ok := to[name]; ok && fixed[foldName(now)] {
 			s.fail(pointer(name, "name"), fmt.Sprintf("%q is the name of a param that calls cannot set", now), "")
 		}
 		s.to.names[now] = name

@@ -521,12 +521,12 @@ func TestNoOverrides(t *testing.T) {
 func TestFold(t *testing.T) {
 	for _, same := range [][]string{{"Repo", "REPO", "repo", "repo\x00x"}, {"kIs", "KIS", "Kıſ", "kİS"}, {"straße", "STRAẞE"}, {"σς", "ΣΣ"}} {
 		for _, name := range same[1:] {
-			if fold(name) != fold(same[0]) {
-				t.Errorf("%q and %q differ: %q, %q", same[0], name, fold(same[0]), fold(name))
+			if foldName(name) != foldName(same[0]) {
+				t.Errorf("%q and %q differ: %q, %q", same[0], name, foldName(same[0]), foldName(name))
 			}
 		}
 	}
-	if fold("repo") == fold("repos") || fold("a-b") == fold("a_b") {
+	if foldName("repo") == foldName("repos") || foldName("a-b") == foldName("a_b") {
 		t.Error("other letters are the same")
 	}
 }

@@ -35,10 +35,10 @@ type value struct {
 	json json.RawMessage
 }
 
-// fold returns a key that is equal for all names that a case-insensitive program
+// foldName returns a key that is equal for all names that a case-insensitive program
 // may treat as the same, whichever case-folding rules it uses. Text after a NUL is
 // dropped, because C programs ignore it.
-func fold(name string) string {
+func foldName(name string) string {
 	name, _, _ = strings.Cut(name, "\x00")
 	return strings.Map(func(r rune) rune {
 		r = unicode.ToLower(unicode.ToUpper(r)) // dotless i and long s have no case pair
@@ -52,8 +52,8 @@ func fold(name string) string {
 
 // close forbids a name in calls; instead is the name to use, or "".
 func (tr *translation) close(name, instead string) {
-	if key := fold(name); instead == "" ||
-		tr.closed[key] == "" && !slices.ContainsFunc(tr.fixed, func(v value) bool { return fold(v.name) == key }) {
+	if key := foldName(name); instead == "" ||
+		tr.closed[key] == "" && !slices.ContainsFunc(tr.fixed, func(v value) bool { return foldName(v.name) == key }) {
 		tr.closed[key] = instead
 	}
 }
@@ -66,7 +66,7 @@ func (tr *translation) refuse(params *jsonx.Value) error {
 		if _, ok := tr.names[m.Name]; ok {
 			continue
 		}
-		instead, closed := tr.closed[fold(m.Name)]
+		instead, closed := tr.closed[foldName(m.Name)]
 		switch {
 		case !closed:
 		case instead == "":

@@ -312,7 +312,7 @@ func certainlyAccepts(s *jsonx.Value, raw json.RawMessage) bool {
 				return jsonx.Canonical(v.AppendTo(nil)) == jsonx.Canonical(raw)
 			})
 		case "minimum", "maximum":
-			order, known := compare(value, m.Value)
+			order, known := compareNumbers(value, m.Value)
 			ok = known && (order == 0 || (order == 1) == (m.Name == "minimum"))
 		}
 		if !ok {
@@ -322,9 +322,9 @@ func certainlyAccepts(s *jsonx.Value, raw json.RawMessage) bool {
 	return true
 }
 
-// compare compares two numbers. known is false if one is no number, or may not be exact as
+// compareNumbers compares two numbers. known is false if one is no number, or may not be exact as
 // a floating-point number.
-func compare(a, b *jsonx.Value) (order int, known bool) {
+func compareNumbers(a, b *jsonx.Value) (order int, known bool) {
 	const exact = 15 // digits
 	if len(a.Token) > exact || len(b.Token) > exact {
 		return 0, false

@@ -18,12 +18,12 @@ import (
 func (p *Policy) Decide(ctx context.Context, t *registry.Tool, call registry.Call) (v Verdict) {
 	defer func() {
 		if r := recover(); r != nil { // in the tool's Subject or Confirm, which are not part of this package
-			v = failed(fmt.Errorf("the policy check failed: %v", r))
+			v = failedVerdict(fmt.Errorf("the policy check failed: %v", r))
 		}
 	}()
 	f, err := p.factsOf(ctx, t, call)
 	if err != nil {
-		return failed(err)
+		return failedVerdict(err)
 	}
 	if t.Confirm != nil {
 		f.asking = t.Confirm(ctx, call)
@@ -31,8 +31,8 @@ func (p *Policy) Decide(ctx context.Context, t *registry.Tool, call registry.Cal
 	return f.verdict()
 }
 
-// failed returns the verdict if the facts are not known.
-func failed(err error) Verdict {
+// failedVerdict returns the verdict if the facts are not known.
+func failedVerdict(err error) Verdict {
 	return Verdict{Decision: Deny, Origin: originDefault, Clause: "failed-check", Reason: err.Error()}
 }
 

@@ -166,7 +166,7 @@ func (f *facts) isEdit() bool {
 	if f.call == nil {
 		return f.tool.Subject != nil
 	}
-	return len(f.subject.Paths) > 0 && !slices.ContainsFunc(f.subject.Paths, func(p string) bool { return !inside(p) })
+	return len(f.subject.Paths) > 0 && !slices.ContainsFunc(f.subject.Paths, func(p string) bool { return !isInside(p) })
 }
 
 // contested returns a server that may have the tool's name, unless the call names the tool's server.

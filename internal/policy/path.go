@@ -31,7 +31,7 @@ type places struct {
 
 // name returns the forms of a path of a call.
 func (w *places) name(p string) pathname {
-	out := pathname{absolute: absolutePath(w.workspace, p), certain: inside(p) || path.IsAbs(filepath.ToSlash(p))}
+	out := pathname{absolute: absolutePath(w.workspace, p), certain: isInside(p) || path.IsAbs(filepath.ToSlash(p))}
 	out.real = out.absolute
 	if w.realWorkspace != w.workspace {
 		out.real = absolutePath(w.realWorkspace, p)
@@ -220,9 +220,9 @@ func longestLiteral(glob string) string {
 	return longest
 }
 
-// inside reports whether a workspace-relative path stays inside the workspace
+// isInside reports whether a workspace-relative path stays inside the workspace
 // lexically. The tools themselves check symbolic links.
-func inside(p string) bool {
+func isInside(p string) bool {
 	p = path.Clean(strings.ReplaceAll(p, `\`, "/"))
 	return !path.IsAbs(p) && p != ".." && !strings.HasPrefix(p, "../") && !strings.Contains(p, ":")
 }

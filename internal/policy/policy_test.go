@@ -291,8 +291,8 @@ func TestHosts(t *testing.T) {
 func TestInside(t *testing.T) {
 	for p, want := range map[string]bool{"a": true, "a/b": true, ".": true, "a/..": true, "..": false, "../a": false, "a/../../b": false,
 		"/a": false, `..\a`: false, `\\host\x`: false, `C:\x`: false, "..a": true} {
-		if inside(p) != want {
-			t.Errorf("inside(%q) = %t", p, !want)
+		if isInside(p) != want {
+			t.Errorf("isInside(%q) = %t", p, !want)
 		}
 	}
 }

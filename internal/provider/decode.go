@@ -29,7 +29,7 @@ func (f Format) Decode(data []byte) (*Turn, error) {
 	events, err := f.splitStream(data)
 	if err == nil && events != nil {
 		var response any
-		if err = foreign(asObject(events[0])); err == nil {
+		if err = foreignError(asObject(events[0])); err == nil {
 			response, err = f.join(events)
 		}
 		if err == nil {
@@ -41,7 +41,7 @@ func (f Format) Decode(data []byte) (*Turn, error) {
 	}
 	if err := registry.CheckJSON(data); err != nil {
 		line, _, _ := bytes.Cut(data, []byte("\n"))
-		if what := foreign(asObject(line)); what != nil && registry.CheckJSON(line) == nil {
+		if what := foreignError(asObject(line)); what != nil && registry.CheckJSON(line) == nil {
 			return nil, f.unreadable("%s", what)
 		}
 		return nil, f.unreadable("it is not valid JSON: %s", err.Message)
@@ -153,7 +153,7 @@ func (f Format) unreadable(format string, args ...any) error {
 
 // unrecognized returns an error that says what was expected.
 func (f Format) unrecognized(data json.RawMessage) error {
-	if what := foreign(asObject(data)); what != nil {
+	if what := foreignError(asObject(data)); what != nil {
 		return f.unreadable("%s", what)
 	}
 	if other := f.looksLike(data); other != "" {
@@ -303,9 +303,9 @@ func openAIChoice(o object) json.RawMessage {
 	return asObject(choices[max(i, 0)])["message"]
 }
 
-// foreign returns an error that names what a value is, if it is something in which programs keep
+// foreignError returns an error that names what a value is, if it is something in which programs keep
 // responses, or a response of an API without a format of ours; otherwise nil.
-func foreign(o object) error {
+func foreignError(o object) error {
 	message, response := asObject(o["message"]), asObject(o["response"])
 	switch {
 	case o.has("done") && (message != nil || o.has("response")):

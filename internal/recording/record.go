@@ -181,7 +181,7 @@ func (r *Recorder) addLine(o Options, l *line) {
 	r.mu.Unlock()
 	r.encoding.Go(func() {
 		if l.Params != nil {
-			l.Params = written(&r.folders, o, l.Params)
+			l.Params = maskedParams(&r.folders, o, l.Params)
 		}
 		data, err := encode(l, func(s string) string { return r.folders.hide(o.Text(s)) })
 		r.mu.Lock()
@@ -197,7 +197,7 @@ func (r *Recorder) addLine(o Options, l *line) {
 	})
 }
 
-func written(f *Folders, o Options, params json.RawMessage) json.RawMessage {
+func maskedParams(f *Folders, o Options, params json.RawMessage) json.RawMessage {
 	data, err := rewritten(o.Params(params), f.hide)
 	if err != nil {
 		return json.RawMessage("null") // cannot happen: params were validated

@@ -212,7 +212,7 @@ func (s *source) subject(tool string, call registry.Call) registry.Subject {
 
 // key returns what a call of a tool is matched by.
 func (s *source) key(tool string, call registry.Call) exchange {
-	return exchange{kindCall, s.name, tool, string(written(&s.recording.folders, s.options, call.Params))}
+	return exchange{kindCall, s.name, tool, string(maskedParams(&s.recording.folders, s.options, call.Params))}
 }
 
 // use returns the first line with a key that is not used yet; nil if there is none.
@@ -247,7 +247,7 @@ func (r *Recording) missing(key exchange) *NoCallError {
 // list is used again. If none of the source's requests was a list of this method, the result is
 // nil means the server offers none.
 func (r *Recording) Request(o Options, source, method string, params json.RawMessage) (json.RawMessage, error) {
-	key := exchange{kindRequest, source, method, string(written(&r.folders, o, params))}
+	key := exchange{kindRequest, source, method, string(maskedParams(&r.folders, o, params))}
 	l := r.use(key)
 	if same := r.like[key]; l == nil && len(same) > 0 && r.lines[same[0]].isList() {
 		l = &r.lines[same[len(same)-1]]
@@ -266,7 +266,7 @@ func (r *Recording) Request(o Options, source, method string, params json.RawMes
 // Answer returns the recorded answer to a question about a call: its word, and the reason
 // of a refusal. ok is false if there is none.
 func (r *Recording) Answer(o Options, source, tool string, params json.RawMessage) (answer, reason string, ok bool) {
-	l := r.use(exchange{kindQuestion, source, tool, string(written(&r.folders, o, params))})
+	l := r.use(exchange{kindQuestion, source, tool, string(maskedParams(&r.folders, o, params))})
 	if l == nil {
 		return "", "", false
 	}
@@ -331,13 +331,13 @@ func differences(recorded, now string) []string {
 	for _, name := range names {
 		was, is := jsonx.Get(json.RawMessage(recorded), name), jsonx.Get(json.RawMessage(now), name)
 		if !bytes.Equal(was, is) {
-			out = append(out, fmt.Sprintf("%s: recorded %s, now %s", name, shown(was), shown(is)))
+			out = append(out, fmt.Sprintf("%s: recorded %s, now %s", name, shownValue(was), shownValue(is)))
 		}
 	}
 	return out
 }
 
-func shown(value json.RawMessage) string {
+func shownValue(value json.RawMessage) string {
 	if value == nil {
 		return "nothing"
 	}

@@ -275,9 +275,9 @@ func (v *Validator) violation(leaf *jsonschema.ValidationError, places *schema.R
 	value := places.Lookup("#" + leaf.InstanceLocation)
 	switch {
 	case value.Is(jsonx.Object) && base.Keyword == "required" && rule.Is(jsonx.Array):
-		return missing(base, rule, value)
+		return missingViolations(base, rule, value)
 	case value.Is(jsonx.Object) && base.Keyword == "additionalProperties":
-		return unknown(base, leaf.Message,
+		return unknownViolations(base, leaf.Message,
 			v.refs.Lookup("#"+strings.TrimSuffix(fragment, "/additionalProperties")), value)
 	}
 	base.Message = text.Clip(cmp.Or(messageOf(base.Keyword, rule, value), base.Message), maxMessage)
@@ -310,8 +310,8 @@ func messageOf(keyword string, rule, value *jsonx.Value) string {
 	return ""
 }
 
-// missing returns one violation for each missing required property.
-func missing(base Violation, required, object *jsonx.Value) []Violation {
+// missingViolations returns one violation for each missing required property.
+func missingViolations(base Violation, required, object *jsonx.Value) []Violation {
 	given := make(map[string]bool, len(object.Members))
 	for _, m := range object.Members {
 		given[m.Name] = true
@@ -328,9 +328,9 @@ func missing(base Violation, required, object *jsonx.Value) []Violation {
 	return out
 }
 
-// unknown returns one violation for each property that the schema does not
+// unknownViolations returns one violation for each property that the schema does not
 // have.
-func unknown(base Violation, message string, parent, object *jsonx.Value) []Violation {
+func unknownViolations(base Violation, message string, parent, object *jsonx.Value) []Violation {
 	var known []string
 	for _, m := range parent.Get("properties").Fields() {
 		known = append(known, m.Name)

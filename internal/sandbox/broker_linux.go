@@ -135,11 +135,11 @@ func (b *broker) refuses(t *target, change Change) bool {
 	if change == Writes && isWithinAny(path, b.readOnly) {
 		return true // such as another name of a protected file
 	}
-	around := func(protected string) bool { return within(protected, path) || within(path, protected) }
+	around := func(protected string) bool { return isWithin(protected, path) || isWithin(path, protected) }
 	if change == Moves && slices.ContainsFunc(b.readOnly, around) {
 		return true
 	}
-	if change != Writes && slices.ContainsFunc(t.Open, func(open string) bool { return within(open, t.rel) }) {
+	if change != Writes && slices.ContainsFunc(t.Open, func(open string) bool { return isWithin(open, t.rel) }) {
 		return true
 	}
 	return t.Refuses != nil && t.Refuses(t.rel, change, t.hasMade)
@@ -160,7 +160,7 @@ func (c watchedCall) changes(i, flags int) []Change {
 
 // findTarget returns the target of a place; nil if it is in no folder of the broker.
 func (b *broker) findTarget(p place) (*target, unix.Errno) {
-	i := slices.IndexFunc(b.roots, func(r *root) bool { return within(p.path, r.Path) })
+	i := slices.IndexFunc(b.roots, func(r *root) bool { return isWithin(p.path, r.Path) })
 	if i < 0 {
 		return nil, 0
 	}

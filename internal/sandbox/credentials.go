@@ -26,7 +26,7 @@ func NewCredentials(workspace, home string, environ []string) *Credentials {
 	folders := h.links.folded([]string{workspace})
 	if !c.keys && !slices.ContainsFunc(c.places, func(place string) bool {
 		return slices.ContainsFunc(folders,
-			func(folder string) bool { return within(place, folder) || within(folder, place) })
+			func(folder string) bool { return isWithin(place, folder) || isWithin(folder, place) })
 	}) {
 		return nil
 	}
@@ -42,7 +42,7 @@ func (c *Credentials) Open(folder string) {
 func (known resolver) folded(paths []string) []string {
 	var out []string
 	for _, path := range paths {
-		out = text.AppendNew(out, fold(path), fold(known.real(path)))
+		out = text.AppendNew(out, foldPath(path), foldPath(known.real(path)))
 	}
 	return out
 }
@@ -57,12 +57,12 @@ func (known resolver) real(path string) string {
 	}
 }
 
-func fold(path string) string { return strings.ToLower(filepath.ToSlash(filepath.Clean(path))) }
+func foldPath(path string) string { return strings.ToLower(filepath.ToSlash(filepath.Clean(path))) }
 
 // Why returns why an absolute path may lead to credentials, as the end of a sentence; "" if it
 // does not. Case is ignored, because the file system may ignore it.
 func (c *Credentials) Why(path string) string {
-	switch folded := fold(path); {
+	switch folded := foldPath(path); {
 	case isWithinAny(folded, c.open):
 		return ""
 	case isWithinAny(folded, c.places):

@@ -49,7 +49,7 @@ func HoldsHome(folder, home string) bool {
 		return true
 	}
 	h, err := resolve(home)
-	return within(home, folder) || err == nil && within(h.path, f.path)
+	return isWithin(home, folder) || err == nil && isWithin(h.path, f.path)
 }
 
 // home finds files of one user.
@@ -127,7 +127,7 @@ func (h *home) named(variable string) []string {
 
 // isAtOrAbove reports whether a path is or contains the home folder.
 func (h *home) isAtOrAbove(path string) bool {
-	return path == "/" || h.dir != "" && within(h.dir, path)
+	return path == "/" || h.dir != "" && isWithin(h.dir, path)
 }
 
 func joinAll(folders []string, names ...string) []string {
@@ -243,7 +243,7 @@ func isLocal(dir string) bool {
 // installationOf returns the installation to which a folder on PATH belongs.
 func (h *home) installationOf(dir string) []string {
 	for _, installer := range h.paths(installers()...) {
-		if within(dir, installer) {
+		if isWithin(dir, installer) {
 			return []string{installer}
 		}
 	}

@@ -14,8 +14,8 @@ import (
 // ones do not exist for a sandboxed program.
 const lastCall = 469
 
-// refused lists the system calls that fail with EPERM on every architecture.
-func refused() []uint32 {
+// refusedCalls lists the system calls that fail with EPERM on every architecture.
+func refusedCalls() []uint32 {
 	return append([]uint32{
 		// Mounts and roots.
 		unix.SYS_MOUNT, unix.SYS_UMOUNT2, unix.SYS_PIVOT_ROOT, unix.SYS_CHROOT, unix.SYS_OPEN_TREE,
@@ -37,8 +37,8 @@ func refused() []uint32 {
 	}, refusedHere()...)
 }
 
-// watched returns the system calls that create, write or remove names on every architecture.
-func watched() map[uint32]watchedCall {
+// watchedCalls returns the system calls that create, write or remove names on every architecture.
+func watchedCalls() map[uint32]watchedCall {
 	one, two := []pathArgument{{0, 1}}, []pathArgument{{0, 1}, {2, 3}}
 	out := map[uint32]watchedCall{
 		unix.SYS_OPENAT:    {does: opening, paths: one, flags: 2, mode: 3},
@@ -81,13 +81,13 @@ func filter(notify bool) []byte {
 		unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER} {
 		a.when(jumpEqual, call, failWith(unix.ENOSYS))
 	}
-	for _, call := range refused() {
+	for _, call := range refusedCalls() {
 		a.when(jumpEqual, call, failWith(unix.EPERM))
 	}
 	a.refuseBits(unix.SYS_CLONE, 0, anyNamespace)
 	a.refuseBits(unix.SYS_UNSHARE, 0, anyNamespace|unix.CLONE_NEWTIME)
 	a.refuseBits(unix.SYS_FCHMOD, 1, setIDs)
-	calls := watched()
+	calls := watchedCalls()
 	for _, number := range slices.Sorted(maps.Keys(calls)) {
 		switch c := calls[number]; {
 		case c.does == opening && c.flags != 0:

@@ -148,7 +148,7 @@ func (l *layout) add(path string, k kind, named bool) error {
 	switch {
 	case r.path == "/":
 		return errors.New("the root folder cannot be opened; name the folders in it")
-	case within(r.path, "/proc"), r.path == "/dev", r.path == "/dev/pts":
+	case isWithin(r.path, "/proc"), r.path == "/dev", r.path == "/dev/pts":
 		return errors.New("the program has a private one")
 	}
 	if opens {
@@ -157,7 +157,7 @@ func (l *layout) add(path string, k kind, named bool) error {
 	if k == scratch && !r.isDir {
 		k = readable
 	}
-	if k == readable && within(r.path, systemFolder) {
+	if k == readable && isWithin(r.path, systemFolder) {
 		l.rules = append(l.rules, launcher.Rule{Path: r.path, Access: launcher.Read, IsFile: !r.isDir})
 		k, r.path, r.isDir = shown, systemFolder, true
 	}
@@ -245,7 +245,7 @@ func order(op launcher.Op) int {
 
 // coverOf removes the covers that do not contain a path and returns the last one that does.
 func (l *layout) coverOf(path string) cover {
-	for !within(path, l.covers[len(l.covers)-1].path) {
+	for !isWithin(path, l.covers[len(l.covers)-1].path) {
 		l.covers = l.covers[:len(l.covers)-1]
 	}
 	return l.covers[len(l.covers)-1]
@@ -339,7 +339,7 @@ func (l *layout) addLinks() {
 func (l *layout) coverIn(path string) cover {
 	best := cover{path: "/", base: "root"}
 	for p, e := range l.entries {
-		if within(path, p) && len(p) > len(best.path) {
+		if isWithin(path, p) && len(p) > len(best.path) {
 			best = cover{path: p, kind: e.kind}
 			if e.kind == private {
 				best.base = "root" + p

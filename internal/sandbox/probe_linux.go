@@ -39,7 +39,7 @@ func probe() Support {
 	if s.Full() && isOrdinary() && canMount() {
 		return s
 	}
-	err := try()
+	err := trySandbox()
 	if err == nil {
 		return s
 	}
@@ -75,8 +75,8 @@ func partOf(name string, err error) Part {
 	return Part{Name: name, OK: true}
 }
 
-// try sets up a sandbox without a program.
-func try() error {
+// trySandbox sets up a sandbox without a program.
+func trySandbox() error {
 	s, err := prepare(&launcher.Plan{
 		UID:      os.Geteuid(),
 		GID:      os.Getegid(),

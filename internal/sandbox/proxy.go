@@ -120,7 +120,7 @@ func (p *proxy) serveLocal(f *os.File, port int) error {
 				}
 				defer p.forget(there)
 				if p.remember(here, there) {
-					join(here, here, there)
+					relay(here, here, there)
 				}
 			}()
 		}
@@ -285,12 +285,12 @@ func (p *proxy) tunnel(w http.ResponseWriter, r *http.Request) {
 	if _, err := io.WriteString(here, "HTTP/1.1 200 Connection established\r\n\r\n"); err != nil {
 		return
 	}
-	join(here, buffered, there) // buffered has what was received with the request, then the rest
+	relay(here, buffered, there) // buffered has what was received with the request, then the rest
 }
 
-// join copies bytes between two connections until both directions have ended. from is what
+// relay copies bytes between two connections until both directions have ended. from is what
 // is read instead of here.
-func join(here net.Conn, from io.Reader, there net.Conn) {
+func relay(here net.Conn, from io.Reader, there net.Conn) {
 	var sending sync.WaitGroup
 	sending.Go(func() {
 		_, _ = io.Copy(there, from)

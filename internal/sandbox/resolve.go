@@ -106,12 +106,12 @@ func split(path string) []string {
 	return strings.FieldsFunc(path, func(c rune) bool { return c == '/' })
 }
 
-// within reports whether a path is a folder or below it; both are clean.
-func within(path, folder string) bool {
+// isWithin reports whether a path is a folder or below it; both are clean.
+func isWithin(path, folder string) bool {
 	rest, ok := strings.CutPrefix(path, folder)
 	return ok && (rest == "" || rest[0] == '/' || folder == "/")
 }
 
 func isWithinAny(path string, folders []string) bool {
-	return slices.ContainsFunc(folders, func(folder string) bool { return within(path, folder) })
+	return slices.ContainsFunc(folders, func(folder string) bool { return isWithin(path, folder) })
 }

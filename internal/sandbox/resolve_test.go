@@ -12,7 +12,7 @@ func TestWithin(t *testing.T) {
 	}{
 		{"/a", "/a", true}, {"/a/b", "/a", true}, {"/ab", "/a", false}, {"/", "/a", false}, {"/a", "/", true}, {"/", "/", true}, {"/b", "/a", false},
 	} {
-		if got := within(c.path, c.folder); got != c.want {
+		if got := isWithin(c.path, c.folder); got != c.want {
 			t.Errorf("%s is in %s: %v", c.path, c.folder, got)
 		}
 	}

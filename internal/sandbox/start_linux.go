@@ -141,7 +141,7 @@ func (s *Start) Started() error {
 		case r.Kind == launcher.Networked && passed != nil:
 			s.network.Share(passed)
 		case r.Kind == launcher.Watching && passed != nil && s.created != nil:
-			if s.watcher, err = watch(passed, s.created, s.broker); err != nil {
+			if s.watcher, err = watchNames(passed, s.created, s.broker); err != nil {
 				return &Error{"watching for new files", err}
 			}
 		case r.Kind == launcher.Failed && r.Step == launcher.StepStart:

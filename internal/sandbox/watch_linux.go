@@ -26,8 +26,8 @@ type watcher struct {
 	done     chan struct{}
 }
 
-// watch takes over a seccomp listener and serves it until close.
-func watch(listener *os.File, names *Names, b *broker) (*watcher, error) {
+// watchNames takes over a seccomp listener and serves it until close.
+func watchNames(listener *os.File, names *Names, b *broker) (*watcher, error) {
 	stopped, stop, err := os.Pipe()
 	if err != nil {
 		_ = listener.Close()
@@ -55,7 +55,7 @@ func (w *watcher) serve() {
 	// several times faster. Kernels before 6.6 do not support this.
 	_, _, _ = unix.Syscall(unix.SYS_IOCTL, uintptr(listener),
 		unix.SECCOMP_IOCTL_NOTIF_SET_FLAGS, unix.SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP)
-	calls := watched()
+	calls := watchedCalls()
 	// The time of the log shows that the program still runs, until its guard can show that.
 	const beat, beats = 20 * time.Millisecond, 20
 	last, left := time.Now(), beats

@@ -26,7 +26,7 @@ func TestLogShowsThatTheProgramRuns(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w, err := watch(listener, names, nil)
+		w, err := watchNames(listener, names, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

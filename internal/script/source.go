@@ -39,16 +39,16 @@ func mentions(f *syntax.File) []Mention {
 		switch n := n.(type) {
 		case *syntax.CallExpr:
 			if path := toolOf(n.Fn); len(path) > 0 {
-				out = append(out, named(n, path))
+				out = append(out, toolCall(n, path))
 				seen[n.Fn] = true
-				below(n.Fn, seen)
+				markName(n.Fn, seen)
 			} else if m, ok := byName(n); ok {
 				out = append(out, m)
 			}
 		case *syntax.DotExpr, *syntax.IndexExpr:
 			if path := toolOf(n.(syntax.Expr)); len(path) > 0 {
 				out = append(out, Mention{Path: path, At: startOf(n), Open: true})
-				below(n.(syntax.Expr), seen)
+				markName(n.(syntax.Expr), seen)
 			}
 		}
 		return true
@@ -56,8 +56,8 @@ func mentions(f *syntax.File) []Mention {
 	return out
 }
 
-// below marks the expressions that the name of a tool consists of.
-func below(x syntax.Expr, seen map[syntax.Node]bool) {
+// markName marks the expressions that the name of a tool consists of.
+func markName(x syntax.Expr, seen map[syntax.Node]bool) {
 	for {
 		switch y := x.(type) {
 		case *syntax.DotExpr:
@@ -120,8 +120,8 @@ func stringOf(x syntax.Expr) (string, bool) {
 	return s, ok && l.Token == syntax.STRING
 }
 
-// named returns a call of tools.NAME.
-func named(c *syntax.CallExpr, path []string) Mention {
+// toolCall returns a call of tools.NAME.
+func toolCall(c *syntax.CallExpr, path []string) Mention {
 	m := Mention{Path: path, At: startOf(c), Called: true}
 	for _, arg := range c.Args {
 		switch x := arg.(type) {
@@ -151,13 +151,13 @@ func byName(c *syntax.CallExpr) (Mention, bool) {
 	if !describes && !isPredeclared(c.Fn, "call") || len(c.Args) == 0 {
 		return Mention{}, false
 	}
-	name, ok := stringOf(unnamed(c.Args[0], "name"))
+	name, ok := stringOf(argValue(c.Args[0], "name"))
 	if !ok {
 		return Mention{}, false
 	}
 	m := Mention{Path: []string{name}, At: startOf(c), Called: !describes}
 	if len(c.Args) > 1 {
-		if d, ok := unnamed(c.Args[1], "params").(*syntax.DictExpr); ok {
+		if d, ok := argValue(c.Args[1], "params").(*syntax.DictExpr); ok {
 			m.dict(d)
 		} else {
 			m.Open = true
@@ -166,8 +166,8 @@ func byName(c *syntax.CallExpr) (Mention, bool) {
 	return m, true
 }
 
-// unnamed returns the value of an argument that may be given by name.
-func unnamed(arg syntax.Expr, name string) syntax.Expr {
+// argValue returns the value of an argument that may be given by name.
+func argValue(arg syntax.Expr, name string) syntax.Expr {
 	if b, ok := arg.(*syntax.BinaryExpr); ok && b.Op == syntax.EQ {
 		if id, ok := b.X.(*syntax.Ident); ok && id.Name == name {
 			return b.Y
@@ -215,11 +215,11 @@ func constant(x syntax.Expr) json.RawMessage {
 			return append(json.RawMessage("-"), raw...)
 		}
 	case *syntax.ListExpr:
-		return joined('[', ']', x.List, constant)
+		return joinConstants('[', ']', x.List, constant)
 	case *syntax.TupleExpr:
-		return joined('[', ']', x.List, constant)
+		return joinConstants('[', ']', x.List, constant)
 	case *syntax.DictExpr:
-		return joined('{', '}', x.List, func(entry syntax.Expr) json.RawMessage {
+		return joinConstants('{', '}', x.List, func(entry syntax.Expr) json.RawMessage {
 			kv := entry.(*syntax.DictEntry)
 			name, ok := stringOf(kv.Key)
 			value := constant(kv.Value)
@@ -232,8 +232,8 @@ func constant(x syntax.Expr) json.RawMessage {
 	return nil
 }
 
-// joined returns a list or an object; nil if one of its items is not constant.
-func joined(begin, end byte, items []syntax.Expr, convert func(syntax.Expr) json.RawMessage) json.RawMessage {
+// joinConstants returns a list or an object; nil if one of its items is not constant.
+func joinConstants(begin, end byte, items []syntax.Expr, convert func(syntax.Expr) json.RawMessage) json.RawMessage {
 	out := json.RawMessage{begin}
 	for i, x := range items {
 		raw := convert(x)

@@ -34,7 +34,7 @@ func Named(name string) bool {
 	return slices.ContainsFunc(unmistakable(), func(word string) bool { return strings.Contains(joined, word) }) ||
 		slices.ContainsFunc([]string{"key", "pass", "pwd", "cookie"},
 			func(end string) bool { return strings.HasSuffix(joined, end) }) ||
-		slices.ContainsFunc(words, short)
+		slices.ContainsFunc(words, isShortWord)
 }
 
 // unmistakable returns words that indicate a secret anywhere in a name.
@@ -44,9 +44,9 @@ func unmistakable() []string {
 		"credential", "authorization", "signature"}
 }
 
-// short reports whether a word of a name indicates a secret, although it may be
+// isShortWord reports whether a word of a name indicates a secret, although it may be
 // part of a harmless longer word.
-func short(word string) bool {
+func isShortWord(word string) bool {
 	switch word {
 	case "key", "pass", "pwd", "pw", "auth", "bearer", "sig", "pat":
 		return true

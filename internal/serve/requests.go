@@ -221,7 +221,7 @@ const resourceNotFound = -32002
 // that listens for changes has none, because it does not end.
 func spans(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-		ctx = traced(ctx, req)
+		ctx = withTrace(ctx, req)
 		if method == listenMethod {
 			return next(ctx, method, req)
 		}
@@ -270,9 +270,9 @@ func spans(next mcp.MethodHandler) mcp.MethodHandler {
 // maxRequestID is how much of the id of a request is exported, in bytes.
 const maxRequestID = 64
 
-// traced returns a context with the trace of a client's request, from its _meta or else from the
+// withTrace returns a context with the trace of a client's request, from its _meta or else from the
 // HTTP headers.
-func traced(ctx context.Context, req mcp.Request) context.Context {
+func withTrace(ctx context.Context, req mcp.Request) context.Context {
 	if extra := req.GetExtra(); extra != nil && extra.Header != nil {
 		ctx = tracing.Extract(ctx, extra.Header.Get)
 	}

@@ -199,7 +199,7 @@ func (b *builder) values(p piece) [][]part {
 next:
 	for i := range times {
 		var parts []part
-		for _, s := range split(p.value.Value) {
+		for _, s := range splitTemplate(p.value.Value) {
 			v, isInput := p.value.Variables[s.text]
 			switch {
 			case !s.isName:
@@ -256,7 +256,7 @@ func (b *builder) pairValue(p piece, parts []part) (value string, ok bool, err e
 	if len(parts) == 1 && parts[0].isRef {
 		return parts[0].text, true, nil
 	}
-	if joined := join(parts); joined == "" {
+	if joined := joinParts(parts); joined == "" {
 		return "", false, nil
 	} else if !slices.ContainsFunc(parts, func(t part) bool { return t.isRef }) &&
 		slices.ContainsFunc(parts, func(t part) bool { return t.secret && t.text != "" }) {
@@ -272,7 +272,7 @@ func (b *builder) pairValue(p piece, parts []part) (value string, ok bool, err e
 	return value, true, err
 }
 
-func join(parts []part) string {
+func joinParts(parts []part) string {
 	var b strings.Builder
 	for _, t := range parts {
 		b.WriteString(t.text)

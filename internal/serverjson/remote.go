@@ -50,7 +50,7 @@ func (b *builder) address(t *Transport) error {
 	}
 	notation, plain := scheme+"://", scheme+"://"
 	where := "host"
-	spans := split(rest)
+	spans := splitTemplate(rest)
 	for i, s := range spans {
 		if !s.isName {
 			if where == "host" && strings.ContainsAny(s.text, "/?") {

@@ -339,7 +339,7 @@ func (p piece) isSwitch() bool {
 // placeholders returns the names in braces in a template.
 func placeholders(template string) []string {
 	var out []string
-	for _, p := range split(template) {
+	for _, p := range splitTemplate(template) {
 		if p.isName && !slices.Contains(out, p.text) {
 			out = append(out, p.text)
 		}
@@ -353,9 +353,9 @@ type span struct {
 	isName bool
 }
 
-// split divides a template into text and names. Braces around what cannot be a name are
+// splitTemplate divides a template into text and names. Braces around what cannot be a name are
 // text.
-func split(template string) []span {
+func splitTemplate(template string) []span {
 	var out []span
 	for template != "" {
 		open := strings.IndexByte(template, '{')

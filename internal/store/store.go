@@ -269,8 +269,8 @@ func (s *Store) send(ctx context.Context, command string, args ...any) (any, err
 	return answer, nil
 }
 
-// text returns an answer as text, "" if there is none.
-func text(answer any, err error) (string, error) {
+// textOf returns an answer as text, "" if there is none.
+func textOf(answer any, err error) (string, error) {
 	s, err := redis.String(answer, err)
 	if errors.Is(err, redis.ErrNil) {
 		return "", nil

@@ -60,7 +60,7 @@ func (s *Store) Get(ctx context.Context, kind, id string) (Value, error) {
 func (s *Store) get(ctx context.Context, name string) (v Value, err error) {
 	for again := true; again; {
 		before := s.fresh.known(name)
-		sealed, err := text(s.do(ctx, "GET", name))
+		sealed, err := textOf(s.do(ctx, "GET", name))
 		if err != nil {
 			return Value{}, err
 		}
@@ -84,7 +84,7 @@ func (s *Store) Swap(ctx context.Context, kind, id string, old Value,
 	data []byte, ttl time.Duration) (v Value, swapped bool, err error) {
 	name := s.name(kind, id)
 	sealed, _ := s.seal(name, data)
-	now, err := text(s.eval(ctx, swap, []string{name}, old.sealed, sealed, milliseconds(ttl)))
+	now, err := textOf(s.eval(ctx, swap, []string{name}, old.sealed, sealed, milliseconds(ttl)))
 	if err != nil {
 		return Value{}, false, err
 	}
@@ -180,7 +180,7 @@ func (s *Store) Take(ctx context.Context, kind, id string) (Value, error) {
 
 func (s *Store) offered(ctx context.Context, script, kind, id string) (Value, error) {
 	name := s.name(kind, id)
-	sealed, err := text(s.eval(ctx, script, []string{name}))
+	sealed, err := textOf(s.eval(ctx, script, []string{name}))
 	if err != nil || sealed == "" {
 		return Value{}, err
 	}

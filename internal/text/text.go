@@ -277,9 +277,9 @@ func ShellWord(word string) string {
 		if !strings.ContainsFunc(value, special) {
 			return word
 		}
-		return key + "=" + single(value)
+		return key + "=" + singleQuoted(value)
 	}
-	return single(word)
+	return singleQuoted(word)
 }
 
-func single(word string) string { return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'" }
+func singleQuoted(word string) string { return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'" }

@@ -97,7 +97,7 @@ func newIndex(documents []Document, workers int) *Index {
 		})
 	}
 	wg.Wait()
-	x.postings = merged(parts)
+	x.postings = mergeParts(parts)
 	return x
 }
 
@@ -193,7 +193,7 @@ func (p *part) stem(stem string) int32 {
 	return i
 }
 
-func merged(parts []*part) map[string][]posting {
+func mergeParts(parts []*part) map[string][]posting {
 	out := make(map[string][]posting, len(parts[0].stems))
 	for _, p := range parts {
 		for s, i := range p.stems {

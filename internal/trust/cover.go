@@ -236,7 +236,7 @@ func (c *cover) addFile(path string, whole bool) error {
 		}
 		return nil
 	}
-	f, err := digest(path, c.room)
+	f, err := hashFile(path, c.room)
 	if err != nil {
 		return err
 	}

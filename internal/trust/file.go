@@ -59,8 +59,8 @@ type File struct {
 // none can take the place of another in a grant.
 const mark = "// "
 
-// plain returns a Name for people.
-func plain(name string) string { return strings.Replace(name, mark, " ", 1) }
+// shownName returns a Name for people.
+func shownName(name string) string { return strings.Replace(name, mark, " ", 1) }
 
 // Read reads a regular file once, so that the bytes that are hashed are the bytes
 // that are parsed. It never blocks on a pipe. It returns ErrTooLarge for a file of
@@ -79,7 +79,7 @@ func readFile(path string, limit int64, owned bool) (File, error) {
 		return File{}, err
 	}
 	defer f.Close()
-	if reason := foreign(info); owned && reason != "" {
+	if reason := foreignWriter(info); owned && reason != "" {
 		return File{}, &OwnerError{Path: path, Reason: reason}
 	}
 	content := &bytes.Buffer{}
@@ -113,11 +113,11 @@ func Foreign(path string) string {
 	if err != nil {
 		return err.Error()
 	}
-	return foreign(info)
+	return foreignWriter(info)
 }
 
-// digest hashes a file of any size and keeps its bytes if it is a short text.
-func digest(path string, limit int64) (File, error) {
+// hashFile hashes a file of any size and keeps its bytes if it is a short text.
+func hashFile(path string, limit int64) (File, error) {
 	f, info, err := openFile(path)
 	if err != nil {
 		return File{}, err
@@ -227,8 +227,8 @@ type granted struct {
 	Link string `json:"link,omitempty"`
 }
 
-// changes returns the differences between the granted files and the current ones.
-func changes(old []granted, files []File) []Change {
+// changesBetween returns the differences between the granted files and the current ones.
+func changesBetween(old []granted, files []File) []Change {
 	before := make(map[string]granted, len(old))
 	for _, g := range old {
 		before[g.Name] = g
@@ -258,7 +258,7 @@ func changes(old []granted, files []File) []Change {
 // path of a program on PATH.
 func changed(g granted, f File) string {
 	if f.Sum == "" {
-		return udiff.Unified(plain(f.Name)+" (granted)", plain(f.Name), g.Path+"\n", f.Path+"\n")
+		return udiff.Unified(shownName(f.Name)+" (granted)", shownName(f.Name), g.Path+"\n", f.Path+"\n")
 	}
 	if g.Text == "" {
 		return ""

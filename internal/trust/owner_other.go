@@ -4,8 +4,8 @@ package trust
 
 import "io/fs"
 
-// foreign returns "", because owners are not checked on systems with access control lists.
-func foreign(fs.FileInfo) string { return "" }
+// foreignWriter returns "", because owners are not checked on systems with access control lists.
+func foreignWriter(fs.FileInfo) string { return "" }
 
 // Device returns 0, because file systems cannot be identified here.
 func Device(fs.FileInfo) uint64 { return 0 }

@@ -11,9 +11,9 @@ import (
 	"syscall"
 )
 
-// foreign returns the reason why a user other than root or the current one could
+// foreignWriter returns the reason why a user other than root or the current one could
 // have written the file; "" if no other user could.
-func foreign(info fs.FileInfo) string {
+func foreignWriter(info fs.FileInfo) string {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {
 		return "its owner is unknown"
@@ -26,16 +26,16 @@ func foreign(info fs.FileInfo) string {
 	case info.Mode()&fs.ModeSymlink != 0 || sticky:
 	case perm&0o002 != 0:
 		return "it is writable by everybody"
-	case perm&0o020 != 0 && !private(st):
+	case perm&0o020 != 0 && !hasOwnGroup(st):
 		return fmt.Sprintf("it is writable by group %d", st.Gid)
 	}
 	return ""
 }
 
-// private reports whether the group of a file has only the owner as a member, as
+// hasOwnGroup reports whether the group of a file has only the owner as a member, as
 // on systems that give each user a group with the same number. Root's group may
 // have other members.
-func private(st *syscall.Stat_t) bool { return st.Uid != 0 && st.Gid == st.Uid }
+func hasOwnGroup(st *syscall.Stat_t) bool { return st.Uid != 0 && st.Gid == st.Uid }
 
 // Identity identifies a folder, as opposed to another folder at the same path, by
 // its inode number and, if known, its creation time, and by those of the .git in

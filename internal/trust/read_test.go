@@ -49,14 +49,14 @@ func TestReadRefuses(t *testing.T) {
 func TestDigest(t *testing.T) {
 	dir := tempDir(t)
 	path := write(t, filepath.Join(dir, "f"), strings.Repeat("x", 64<<10))
-	if f, err := digest(path, 64<<10); err != nil || f.Size != 64<<10 || len(f.Data) != 64<<10 {
+	if f, err := hashFile(path, 64<<10); err != nil || f.Size != 64<<10 || len(f.Data) != 64<<10 {
 		t.Errorf("the longest text that is kept, at the limit: %d bytes, %d kept, %v", f.Size, len(f.Data), err)
 	}
-	if _, err := digest(path, 64<<10-1); !errors.Is(err, ErrTooLarge) {
+	if _, err := hashFile(path, 64<<10-1); !errors.Is(err, ErrTooLarge) {
 		t.Errorf("over the limit: %v", err)
 	}
 	long := write(t, filepath.Join(dir, "g"), strings.Repeat("x", 64<<10+1))
-	if f, err := digest(long, 1<<20); err != nil || f.Size != 64<<10+1 || f.Data != nil {
+	if f, err := hashFile(long, 1<<20); err != nil || f.Size != 64<<10+1 || f.Data != nil {
 		t.Errorf("a longer text: %d bytes, %d kept, %v", f.Size, len(f.Data), err)
 	}
 }
@@ -115,10 +115,10 @@ func TestGroupWritableFile(t *testing.T) {
 		return
 	}
 	st := &syscall.Stat_t{Uid: 1000, Gid: 1000}
-	if !private(st) {
+	if !hasOwnGroup(st) {
 		t.Error("a user's own group is treated as shared")
 	}
-	if st.Gid = 100; private(st) {
+	if st.Gid = 100; hasOwnGroup(st) {
 		t.Error("a shared group is treated as the user's own")
 	}
 }

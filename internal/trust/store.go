@@ -61,7 +61,7 @@ func (s *Store) Check(root string, files []File) (Status, error) {
 	if err != nil || g.Hash == "" {
 		return Status{}, err
 	}
-	all, outside := changes(g.Files, files), []Change(nil)
+	all, outside := changesBetween(g.Files, files), []Change(nil)
 	others := slices.DeleteFunc(slices.Clone(all), func(c Change) bool {
 		if !g.isOutside(c, files) {
 			return false
@@ -74,7 +74,7 @@ func (s *Store) Check(root string, files []File) (Status, error) {
 	trusted := !slices.ContainsFunc(others, func(c Change) bool { return c.Kind != Removed || !g.unchanged(c.Name) })
 	for _, list := range [][]Change{all, outside} {
 		for i := range list {
-			list[i].Name = plain(list[i].Name)
+			list[i].Name = shownName(list[i].Name)
 		}
 	}
 	if trusted {
@@ -103,7 +103,7 @@ func (g grant) unchanged(name string) bool {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(g.Root, path)
 	}
-	f, err := digest(path, maxBytes)
+	f, err := hashFile(path, maxBytes)
 	return err == nil && f.Sum == was.Sum && f.Path == was.Path
 }
 

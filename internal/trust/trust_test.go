@@ -379,7 +379,7 @@ func TestDiffsOfTextFiles(t *testing.T) {
 		"a text of a binary": {[]granted{{Name: "f", Path: "/f", Sum: "1"}}, []byte("two\n"), ""},
 		"a new binary":       {nil, []byte("two\x00"), ""},
 	} {
-		got := changes(tt.old, []File{{Name: "f", Path: "/f", Sum: "2", Data: tt.data}})
+		got := changesBetween(tt.old, []File{{Name: "f", Path: "/f", Sum: "2", Data: tt.data}})
 		if len(got) != 1 || got[0].Name != "f" || got[0].Diff != tt.want {
 			t.Errorf("%s: %+v", name, got)
 		}

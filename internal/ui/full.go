@@ -49,7 +49,7 @@ func (t *TTY) Full(ctx context.Context) (*Full, error) {
 }
 
 func (f *Full) enter(ctx context.Context) error {
-	restore, err := raw(f.tty.in)
+	restore, err := makeRaw(f.tty.in)
 	if err != nil {
 		return err
 	}

@@ -17,16 +17,16 @@ import (
 // HasFull reports whether [TTY.Full] works on this system.
 const HasFull = true
 
-// raw makes a terminal deliver each key as it is pressed, without echo, until
+// makeRaw makes a terminal deliver each key as it is pressed, without echo, until
 // cooked is called.
-func raw(f *os.File) (cooked func(), err error) {
+func makeRaw(f *os.File) (cooked func(), err error) {
 	cooked = restore(f)
 	return cooked, control(f, func(fd int) error { _, err := term.MakeRaw(fd); return err })
 }
 
 // watchSize returns a channel that receives a value when the size of the
 // terminal has changed, until forget is called.
-func watchSize() (changed chan os.Signal, forget func()) { return watch(unix.SIGWINCH) }
+func watchSize() (changed chan os.Signal, forget func()) { return watchSignal(unix.SIGWINCH) }
 
 // orphanWait is how long to wait for the stop. A process group without a shell as
 // parent (an orphaned one) is not stopped at all.

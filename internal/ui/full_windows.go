@@ -10,7 +10,7 @@ import (
 // Windows consoles.
 const HasFull = false
 
-func raw(*os.File) (restore func(), err error) { return nil, errors.ErrUnsupported }
+func makeRaw(*os.File) (restore func(), err error) { return nil, errors.ErrUnsupported }
 
 func watchSize() (changed chan os.Signal, forget func()) { return nil, func() {} }
 

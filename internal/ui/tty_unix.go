@@ -19,9 +19,9 @@ func openTTY() (in, out *os.File, err error) {
 
 // watchContinued returns a channel that receives a value when the process
 // continues after a stop, such as by Ctrl-Z, until forget is called.
-func watchContinued() (continued chan os.Signal, forget func()) { return watch(unix.SIGCONT) }
+func watchContinued() (continued chan os.Signal, forget func()) { return watchSignal(unix.SIGCONT) }
 
-func watch(s os.Signal) (got chan os.Signal, forget func()) {
+func watchSignal(s os.Signal) (got chan os.Signal, forget func()) {
 	got = make(chan os.Signal, 1)
 	signal.Notify(got, s)
 	return got, func() { signal.Stop(got) }

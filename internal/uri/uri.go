@@ -17,7 +17,7 @@ import (
 // Canonical returns the form of a URI that all its spellings have in common. Text without a scheme is
 // read as a path.
 func Canonical(uri string) string {
-	return form{uri: true}.split(plain(uri)).text(true)
+	return form{uri: true}.split(plainForm(uri)).text(true)
 }
 
 // Readings returns what servers may take a URI for, each once: with no, some or all of its escapes
@@ -35,9 +35,9 @@ func Readings(uri string) []string {
 			}
 		}
 	}
-	levels(trim(uri), add)
+	eachDecoding(trim(uri), add)
 	if trim(uri) != uri {
-		levels(uri, add)
+		eachDecoding(uri, add)
 	}
 	last := Canonical(uri)
 	return append(slices.DeleteFunc(out, func(s string) bool { return s == last }), last)
@@ -48,7 +48,7 @@ func Readings(uri string) []string {
 // rule that denies is compared with these too, by [LoosePattern].
 func Loose(uri string) []string {
 	var out []string
-	levels(trim(uri), func(s string) {
+	eachDecoding(trim(uri), func(s string) {
 		parts := form{uri: true}.split(s)
 		bare, _, _ := strings.Cut(parts.rest(), "?")
 		bare, _, _ = strings.Cut(bare, "#")
@@ -253,9 +253,9 @@ func trim(s string) string {
 	return strings.NewReplacer("\t", "", "\r", "", "\n", "").Replace(s)
 }
 
-// levels calls f with text, with its escapes replaced, with the escapes of that replaced, until
+// eachDecoding calls f with text, with its escapes replaced, with the escapes of that replaced, until
 // there are none. The first few are of interest to a server, and the last.
-func levels(s string, f func(string)) {
+func eachDecoding(s string, f func(string)) {
 	for range 3 {
 		f(s)
 		once := decodeOnce(s)
@@ -264,11 +264,11 @@ func levels(s string, f func(string)) {
 		}
 		s = once
 	}
-	f(plain(s))
+	f(plainForm(s))
 }
 
-// plain returns a URI without escapes and without what URL parsers drop.
-func plain(s string) string { return trim(decode(trim(s), false)) }
+// plainForm returns a URI without escapes and without what URL parsers drop.
+func plainForm(s string) string { return trim(decode(trim(s), false)) }
 
 // decode replaces all escapes, those that appear by it, too. In a glob, characters with a
 // meaning in globs are quoted.

@@ -103,7 +103,7 @@ func (a *applyPatch) preview(_ context.Context, call registry.Call, list []fileP
 	plan, err := newPlan(a.workspace, list, call.Hides)
 	if err != nil {
 		return registry.Preview{},
-			&registry.FailedError{Result: failed(fmt.Sprintf("%v; nothing was changed", err), err)}
+			&registry.FailedError{Result: failedResult(fmt.Sprintf("%v; nothing was changed", err), err)}
 	}
 	a.shown.remember(call, plan.sum())
 	d := plan.display()
@@ -125,7 +125,7 @@ func (a *applyPatch) run(ctx context.Context, call registry.Call, list []filePat
 	return a.workspace.Locked(ctx, func() registry.Result {
 		plan, err := newPlan(a.workspace, list, call.Hides)
 		if err != nil {
-			return failed(fmt.Sprintf("%v; nothing was changed", err), err)
+			return failedResult(fmt.Sprintf("%v; nothing was changed", err), err)
 		}
 		if r, moved := tool.Moved(call, plan.rels()...); moved {
 			return r

@@ -436,7 +436,7 @@ func FuzzPatch(f *testing.F) {
 					}
 				}
 			}
-			if got := len(lines(out)) - len(lines(text)); got != added-removed {
+			if got := len(splitLines(out)) - len(splitLines(text)); got != added-removed {
 				t.Errorf("the text grew by %d lines, the patch by %d", got, added-removed)
 			}
 		}
@@ -463,7 +463,7 @@ func TestSearchesAreBounded(t *testing.T) {
 func BenchmarkPatch(b *testing.B) {
 	old := strings.Repeat("a line of text\nanother line\n", 50_000)
 	new := strings.Replace(old, "another line\n", "another line\nand one more\n", 1000)
-	patch := compare(old, new).unified("a/f", "b/f")
+	patch := diffLines(old, new).unified("a/f", "b/f")
 	for b.Loop() {
 		list, err := parsePatch(patch)
 		if err != nil {

@@ -77,7 +77,7 @@ func newChange(rel string, before *fileState, old, new, reason string, data []by
 	if !before.exists {
 		from = devNull
 	}
-	c.diff = compare(old, new)
+	c.diff = diffLines(old, new)
 	switch {
 	case reason != "":
 		c.shown = fmt.Sprintf("The whole file %q, which %s, is replaced by %s of text.\n",
@@ -130,7 +130,7 @@ func (c *fileChange) original() *string {
 // result returns the result of a change that was made. done says what was done.
 func (c *fileChange) result(done string) registry.Result {
 	added, removed := c.diff.counts()
-	text := fmt.Sprintf("%s %q (%s, +%d -%d)", done, c.rel, text.Count(len(lines(c.new)), "line"), added, removed)
+	text := fmt.Sprintf("%s %q (%s, +%d -%d)", done, c.rel, text.Count(len(splitLines(c.new)), "line"), added, removed)
 	r := registry.TextResult(text + "." + c.note)
 	r.Summary = strings.ToLower(text[:1]) + text[1:]
 	r.Display.Diff = &registry.FileDiff{FileDiff: c.shown,
@@ -208,8 +208,8 @@ func (s *previews) changed(call registry.Call, state [sha256.Size]byte) bool {
 // mismatchError reports that the params do not match the current files.
 type mismatchError struct{ error }
 
-// failed returns the result of a change that could not be computed.
-func failed(text string, err error) registry.Result {
+// failedResult returns the result of a change that could not be computed.
+func failedResult(text string, err error) registry.Result {
 	if _, ok := errors.AsType[mismatchError](err); ok {
 		return tool.Mismatch(text)
 	}
@@ -227,7 +227,7 @@ type changes struct {
 // of the file.
 func (x *changes) preview(call registry.Call, name string, c *fileChange, err error) (registry.Preview, error) {
 	if err != nil {
-		return registry.Preview{}, &registry.FailedError{Result: failed(explainWrite(name, err), err)}
+		return registry.Preview{}, &registry.FailedError{Result: failedResult(explainWrite(name, err), err)}
 	}
 	x.shown.remember(call, c.sum())
 	return c.preview(), nil
@@ -237,7 +237,7 @@ func (x *changes) preview(call registry.Call, name string, c *fileChange, err er
 func (x *changes) refusal(call registry.Call, name string, c *fileChange, err error) (r registry.Result, refused bool) {
 	switch {
 	case err != nil:
-		return failed(explainWrite(name, err), err), true
+		return failedResult(explainWrite(name, err), err), true
 	case x.shown.changed(call, c.sum()):
 		return tool.Failed(text.Quote(name) +
 			" was modified after the change was shown; nothing was written. Read it again and repeat the call"), true

@@ -30,19 +30,19 @@ type fileDiff struct {
 	changes []lineChange
 }
 
-// compare computes the line changes that turn old into new.
-func compare(old, new string) *fileDiff {
-	d := &fileDiff{old: lines(old)}
+// diffLines computes the line changes that turn old into new.
+func diffLines(old, new string) *fileDiff {
+	d := &fileDiff{old: splitLines(old)}
 	switch {
 	case old == new:
 	case len(old)+len(new) > diffBytes:
-		d.changes = []lineChange{changedLines(d.old, lines(new))}
+		d.changes = []lineChange{changedLines(d.old, splitLines(new))}
 	default:
 		line, at := 0, 0
 		for _, e := range udiff.Lines(old, new) {
 			line += strings.Count(old[at:e.Start], "\n")
-			removed := len(lines(old[e.Start:e.End]))
-			d.changes = append(d.changes, lineChange{line, line + removed, lines(e.New)})
+			removed := len(splitLines(old[e.Start:e.End]))
+			d.changes = append(d.changes, lineChange{line, line + removed, splitLines(e.New)})
 			line, at = line+strings.Count(old[e.Start:e.End], "\n"), e.End
 		}
 	}
@@ -63,8 +63,8 @@ func changedLines(old, new []string) lineChange {
 	return lineChange{head, len(old) - tail, new[head : len(new)-tail]}
 }
 
-// lines splits a text after its line breaks. The last line may lack one.
-func lines(text string) []string {
+// splitLines splits a text after its line breaks. The last line may lack one.
+func splitLines(text string) []string {
 	if text == "" {
 		return nil
 	}

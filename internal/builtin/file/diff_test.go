@@ -42,7 +42,7 @@ func TestUnifiedDiff(t *testing.T) {
 			if want != "" {
 				want = "--- a/f\n+++ b/f\n" + want
 			}
-			if diff := cmp.Diff(want, compare(tt.old, tt.new).unified("a/f", "b/f")); diff != "" {
+			if diff := cmp.Diff(want, diffLines(tt.old, tt.new).unified("a/f", "b/f")); diff != "" {
 				t.Error(diff)
 			}
 		})
@@ -91,7 +91,7 @@ func TestDiffRoundTrip(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 3000 {
 		old, new := randomText(r), randomText(r)
-		text := compare(old, new).unified("a/f", "b/f")
+		text := diffLines(old, new).unified("a/f", "b/f")
 		if old == new {
 			continue
 		}
@@ -114,8 +114,8 @@ func TestDiffOfHugeTexts(t *testing.T) {
 	many := strings.Repeat(line, 4<<20/100+1)
 	old := many + "old\n" + line
 	new := many + "new\n" + line
-	text := compare(old, new).unified("a/f", "b/f")
-	if n := len(lines(text)); n != 2+1+3+2+1 {
+	text := diffLines(old, new).unified("a/f", "b/f")
+	if n := len(splitLines(text)); n != 2+1+3+2+1 {
 		t.Errorf("the diff has %d lines:\n%.500s", n, text)
 	}
 	small, large := strings.Repeat(line, 10), many
@@ -123,7 +123,7 @@ func TestDiffOfHugeTexts(t *testing.T) {
 		between string
 		changes int
 	}{{small, 2}, {large, 1}} { // comparing large texts line by line would take long
-		if d := compare("a\n"+tt.between+"b\n", "A\n"+tt.between+"B\n"); len(d.changes) != tt.changes {
+		if d := diffLines("a\n"+tt.between+"b\n", "A\n"+tt.between+"B\n"); len(d.changes) != tt.changes {
 			t.Errorf("%d bytes between two changes: %d changes, want %d", len(tt.between), len(d.changes), tt.changes)
 		}
 	}
@@ -140,7 +140,7 @@ func TestGitAppliesDiff(t *testing.T) {
 		old, new := randomText(r)+"tail\n", randomText(r)+"x\n"
 		tooltest.Put(t, filepath.Join(dir, name), old)
 		want[name] = new
-		all.WriteString(compare(old, new).unified(diffLabel("a", name), diffLabel("b", name)))
+		all.WriteString(diffLines(old, new).unified(diffLabel("a", name), diffLabel("b", name)))
 	}
 	out, err := process.Run(t.Context(), process.Spec{
 		Argv: []string{"git", "apply", "-"}, Dir: dir, Env: os.Environ(), Stdin: []byte(all.String()),
@@ -166,6 +166,6 @@ func BenchmarkDiff(b *testing.B) {
 		fmt.Fprintf(&new, "line %d of the file\n", i)
 	}
 	for b.Loop() {
-		compare(old.String(), new.String()).unified("a/f", "b/f")
+		diffLines(old.String(), new.String()).unified("a/f", "b/f")
 	}
 }

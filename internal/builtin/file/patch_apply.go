@@ -184,7 +184,7 @@ func (p *patchPlan) remove(fp *filePatch) error {
 	if rest != "" {
 		return mismatchError{fmt.Errorf(
 			"the patch deletes %s but leaves %s of it; to delete a file, remove every line in a hunk",
-			text.Quote(fp.old), text.Count(len(lines(rest)), "line"))}
+			text.Quote(fp.old), text.Count(len(splitLines(rest)), "line"))}
 	}
 	f.text, f.exists = "", false
 	return nil

@@ -12,7 +12,7 @@ import (
 // patchText applies the hunks of one file to its text. notes describe the hunks
 // that were applied at another line than their header says. compared counts towards [maxCompared].
 func patchText(name, text string, hunks []hunk, compared *int) (out string, notes []string, err error) {
-	t := &patchTarget{name: name, lines: lines(text), compared: compared}
+	t := &patchTarget{name: name, lines: splitLines(text), compared: compared}
 	if text != "" && !strings.Contains(text, "\r") && allCRLF(hunks) {
 		for i := range hunks {
 			for j := range hunks[i].body {

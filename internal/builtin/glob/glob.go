@@ -313,7 +313,7 @@ func expandBraces(pattern string) ([]string, error) {
 	for pattern != "" {
 		open, end, choices := firstBraces(pattern)
 		if choices == nil {
-			out = join(out, []string{pattern})
+			out = combine(out, []string{pattern})
 			break
 		}
 		var middle []string
@@ -327,13 +327,13 @@ func expandBraces(pattern string) ([]string, error) {
 		if len(out)*len(middle) > maxAlternatives {
 			return nil, fmt.Errorf("braces expand to more than %d patterns; use fewer", maxAlternatives)
 		}
-		out = join(join(out, []string{pattern[:open]}), middle)
+		out = combine(combine(out, []string{pattern[:open]}), middle)
 		pattern = pattern[end:]
 	}
 	return out, nil
 }
 
-func join(heads, tails []string) []string {
+func combine(heads, tails []string) []string {
 	out := make([]string, 0, len(heads)*len(tails))
 	for _, h := range heads {
 		for _, t := range tails {

@@ -124,9 +124,9 @@ func (g *globTool) findFiles(ctx context.Context, s *globSearch,
 		Respect: tool.OrTrue(s.Respect),
 		Hides:   hides,
 		Enter: func(e *workspace.Entry) bool {
-			return s.pattern.MayContain(below(s.start, e.Path)) && (e.Name != gitFolder || s.pattern.Names(e.Name))
+			return s.pattern.MayContain(relativeTo(s.start, e.Path)) && (e.Name != gitFolder || s.pattern.Names(e.Name))
 		},
-		Match:  func(e *workspace.Entry) bool { return s.pattern.Match(below(s.start, e.Path)) },
+		Match:  func(e *workspace.Entry) bool { return s.pattern.Match(relativeTo(s.start, e.Path)) },
 		Forced: func(e *workspace.Entry) bool { return s.pattern.Names(e.Name) },
 		Each: func(worker int, e *workspace.Entry) {
 			found[worker] = append(found[worker], foundFile{path: e.Path, changed: e.Dir.Changed(e.Name)})

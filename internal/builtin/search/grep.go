@@ -145,11 +145,11 @@ func (g *grepTool) searchTree(ctx context.Context, s *grepSearch,
 			if s.include == nil {
 				return e.Name != gitFolder
 			}
-			return s.include.MayContain(below(s.start, e.Path)) && (e.Name != gitFolder || s.include.Names(e.Name))
+			return s.include.MayContain(relativeTo(s.start, e.Path)) && (e.Name != gitFolder || s.include.Names(e.Name))
 		},
 		Match: func(e *workspace.Entry) bool {
 			return e.Kind == 0 && !workspace.IsLogin(e.Name) &&
-				(s.include == nil || s.include.Match(below(s.start, e.Path)))
+				(s.include == nil || s.include.Match(relativeTo(s.start, e.Path)))
 		},
 		Each: func(worker int, e *workspace.Entry) { searchFile(ctx, searchers[worker], e, rank) },
 	}

@@ -252,7 +252,7 @@ func (t *tree) leftOut(s *listing, b *branch, e fs.DirEntry) bool {
 		t.denied++
 		return true
 	}
-	return slices.ContainsFunc(s.ignore, func(p *glob.Pattern) bool { return p.Match(below(s.start, path)) })
+	return slices.ContainsFunc(s.ignore, func(p *glob.Pattern) bool { return p.Match(relativeTo(s.start, path)) })
 }
 
 // kindNote describes an entry that is neither file nor folder.

@@ -85,8 +85,8 @@ func isOddGlob(pattern string) bool {
 		!strings.ContainsAny(pattern, `*?[{`) && path.Ext(pattern) == ""
 }
 
-// below makes a path relative to the folder where a search started.
-func below(start, path string) string {
+// relativeTo makes a path relative to the folder where a search started.
+func relativeTo(start, path string) string {
 	if start == "." {
 		return path
 	}

@@ -116,7 +116,7 @@ func (c *confined) shareLoopback(output func([]byte)) (end func()) {
 	}
 	end = func() {}
 	c.Profile.Network.Share = func(namespace *os.File) {
-		stop, err := share(c.Share, namespace)
+		stop, err := shareNetwork(c.Share, namespace)
 		if err != nil {
 			_ = namespace.Close()
 			output([]byte("later commands cannot reach servers of this one: " + err.Error() + "\n"))

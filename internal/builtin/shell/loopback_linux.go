@@ -67,8 +67,8 @@ func inFolder(path string, do func(*net.UnixAddr) error) error {
 	return do(&net.UnixAddr{Net: "unix", Name: short})
 }
 
-// share passes a net namespace to whoever connects to a socket, until end is called.
-func share(path string, namespace *os.File) (end func(), err error) {
+// shareNetwork passes a net namespace to whoever connects to a socket, until end is called.
+func shareNetwork(path string, namespace *os.File) (end func(), err error) {
 	var l *net.UnixListener
 	err = inFolder(path, func(a *net.UnixAddr) error {
 		l, err = net.ListenUnix("unix", a)

@@ -38,7 +38,7 @@ func TestLoopbackOfScope(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		end, err := share(store.path(r.ID, "net"), f)
+		end, err := shareNetwork(store.path(r.ID, "net"), f)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -10,7 +10,7 @@ func (b *backgroundStore) loopback(scope) (namespace *os.File, socket string) { 
 
 func (b *backgroundStore) startAlone() (end func(), err error) { return func() {}, nil }
 
-func share(_ string, namespace *os.File) (end func(), err error) {
+func shareNetwork(_ string, namespace *os.File) (end func(), err error) {
 	return func() { _ = namespace.Close() }, nil
 }
 

@@ -132,7 +132,7 @@ func guess(text []byte) Encoding {
 			break
 		}
 	}
-	if best == Windows1252 && !western(text) {
+	if best == Windows1252 && !isWestern(text) {
 		return Unknown
 	}
 	return best
@@ -159,9 +159,9 @@ func (e Encoding) often(text string) float64 {
 	return float64(found) / float64(all)
 }
 
-// western reports whether the bytes look like Windows-1252: in no language that it is
+// isWestern reports whether the bytes look like Windows-1252: in no language that it is
 // for do three letters with accents follow each other more often than not.
-func western(text []byte) bool {
+func isWestern(text []byte) bool {
 	letters, inRuns, run := 0, 0, 0
 	for i := 0; i <= len(text); i++ {
 		if i < len(text) && text[i] >= 0xc0 {

@@ -45,7 +45,7 @@ func New[C any](d registry.Definition, h Handlers[C]) registry.Tool {
 	t := registry.Tool{Definition: d, Behavior: registry.Behavior{Timeout: h.Timeout}}
 	t.Check = func(_ context.Context, call registry.Call) error {
 		_, err := h.Prepare(call)
-		if refused(err) {
+		if isRefusal(err) {
 			return &registry.FailedError{Result: Failed(err.Error())}
 		}
 		return err
@@ -61,7 +61,7 @@ func New[C any](d registry.Definition, h Handlers[C]) registry.Tool {
 		if err == nil {
 			r, err = h.Run(ctx, call, c)
 		}
-		if refused(err) && ctx.Err() == nil {
+		if isRefusal(err) && ctx.Err() == nil {
 			return Failed(err.Error()), nil
 		}
 		return r, err
@@ -104,12 +104,12 @@ func Moved(call registry.Call, files ...string) (registry.Result, bool) {
 	return registry.Result{}, false
 }
 
-// refused reports whether the error comes from the file system refusing an
+// isRefusal reports whether the error comes from the file system refusing an
 // operation, for example because of permissions or a name that is too long. Such
 // an error becomes a failed result, which the model can act on. The tools handle
 // missing files themselves; other missing things, such as the workspace, do not
 // concern the model.
-func refused(err error) bool {
+func isRefusal(err error) bool {
 	errno, ok := errors.AsType[syscall.Errno](err)
 	return ok && errno != syscall.ENOENT
 }

@@ -48,7 +48,7 @@ func readFacts(source string, doc *html.Node, at *url.URL) (f facts) {
 		}
 		switch n.DataAtom {
 		case atom.Title:
-			if f.title == "" && n.FirstChild != nil && !inside(n, atom.Svg) {
+			if f.title == "" && n.FirstChild != nil && !isInside(n, atom.Svg) {
 				f.title = text.ClipRunes(strings.Join(strings.Fields(n.FirstChild.Data), " "), maxTitle)
 			}
 		case atom.Meta:

@@ -123,7 +123,7 @@ func textOf(n *html.Node) string {
 	return b.String()
 }
 
-func inside(n *html.Node, tag atom.Atom) bool {
+func isInside(n *html.Node, tag atom.Atom) bool {
 	for p := n.Parent; p != nil; p = p.Parent {
 		if p.DataAtom == tag {
 			return true
@@ -184,7 +184,7 @@ func clearPage(doc *html.Node) {
 	for _, n := range tables {
 		pre := onlyCode(n)
 		if pre == nil {
-			pre = lines(n, numbered)
+			pre = codeOfTable(n, numbered)
 		}
 		if pre != nil && n.Parent != nil {
 			if pre.Parent != nil {
@@ -199,8 +199,8 @@ func clearPage(doc *html.Node) {
 // boxed returns the text of a cleared page with its boxes.
 func boxed(text string) string { return strings.NewReplacer(boxOpen, "[", boxClose, "]").Replace(text) }
 
-// lines returns the code of a table each of whose rows is a line with its number; nil for other tables.
-func lines(table *html.Node, numbered map[*html.Node]bool) *html.Node {
+// codeOfTable returns the code of a table each of whose rows is a line with its number; nil for other tables.
+func codeOfTable(table *html.Node, numbered map[*html.Node]bool) *html.Node {
 	var b strings.Builder
 	for n := range table.Descendants() {
 		switch {
@@ -212,7 +212,7 @@ func lines(table *html.Node, numbered map[*html.Node]bool) *html.Node {
 		}
 	}
 	code := &html.Node{Type: html.TextNode, Data: b.String()}
-	if b.Len() == 0 || inside(table, atom.Pre) {
+	if b.Len() == 0 || isInside(table, atom.Pre) {
 		return code
 	}
 	pre := &html.Node{Type: html.ElementNode, Data: "pre", DataAtom: atom.Pre}
@@ -229,7 +229,7 @@ func onlyCode(table *html.Node) *html.Node {
 			pre = n
 		case n.DataAtom == atom.Pre, n.DataAtom == atom.Table:
 			return nil
-		case n.Type == html.TextNode && strings.TrimSpace(n.Data) != "" && (pre == nil || !inside(n, atom.Pre)):
+		case n.Type == html.TextNode && strings.TrimSpace(n.Data) != "" && (pre == nil || !isInside(n, atom.Pre)):
 			return nil
 		}
 	}

@@ -47,8 +47,8 @@ func OpenFolder(root *os.Root, rel string) (*Folder, error) {
 	return newFolder(fd), nil
 }
 
-// again retries a call that was interrupted by a signal.
-func again(call func() error) error {
+// retryInterrupted retries a call that was interrupted by a signal.
+func retryInterrupted(call func() error) error {
 	for {
 		if err := call(); !errors.Is(err, unix.EINTR) {
 			return err
@@ -57,7 +57,7 @@ func again(call func() error) error {
 }
 
 func (d *Folder) openat(name string, flags int) (fd int, err error) {
-	err = again(func() (err error) {
+	err = retryInterrupted(func() (err error) {
 		fd, err = unix.Openat(d.fd, name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_CLOEXEC|flags, 0)
 		return err
 	})
@@ -81,7 +81,7 @@ func (d *Folder) Open(name string) (*File, error) {
 		return nil, err
 	}
 	var st unix.Stat_t
-	if err = again(func() error { return unix.Fstat(fd, &st) }); err == nil && st.Mode&unix.S_IFMT != unix.S_IFREG {
+	if err = retryInterrupted(func() error { return unix.Fstat(fd, &st) }); err == nil && st.Mode&unix.S_IFMT != unix.S_IFREG {
 		err = ErrKind
 	}
 	if err != nil {
@@ -95,7 +95,7 @@ func (d *Folder) Open(name string) (*File, error) {
 // unknown.
 func (d *Folder) Changed(name string) time.Time {
 	var st unix.Stat_t
-	if err := again(func() error { return unix.Fstatat(d.fd, name, &st, unix.AT_SYMLINK_NOFOLLOW) }); err != nil {
+	if err := retryInterrupted(func() error { return unix.Fstatat(d.fd, name, &st, unix.AT_SYMLINK_NOFOLLOW) }); err != nil {
 		return time.Time{}
 	}
 	return time.Unix(st.Mtim.Unix())
@@ -121,7 +121,7 @@ func (f *File) Read(p []byte) (n int, err error) {
 	if len(p) == 0 {
 		return 0, nil
 	}
-	err = again(func() (err error) {
+	err = retryInterrupted(func() (err error) {
 		n, err = unix.Read(f.fd, p)
 		return err
 	})
@@ -143,7 +143,7 @@ func ended(n int, err error) (int, error) {
 func (f *File) ReadAt(p []byte, off int64) (done int, err error) {
 	for done < len(p) {
 		n := 0
-		err := again(func() (err error) {
+		err := retryInterrupted(func() (err error) {
 			n, err = unix.Pread(f.fd, p[done:], off+int64(done))
 			return err
 		})

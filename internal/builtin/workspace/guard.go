@@ -246,7 +246,7 @@ func (w *Dir) SubjectPaths(names ...string) ([]string, error) {
 	for _, rel := range all {
 		add(rel)
 		for _, folder := range []string{".git", ".toolreg"} {
-			if below, ok := within(root, rel, folder); ok {
+			if below, ok := cutFolder(root, rel, folder); ok {
 				add(path.Join(folder, below))
 			}
 		}
@@ -262,9 +262,9 @@ func (w *Dir) SubjectPaths(names ...string) ([]string, error) {
 	return out, nil
 }
 
-// within reports whether rel is folder or inside it, comparing file identity.
+// cutFolder reports whether rel is folder or inside it, comparing file identity.
 // It also returns the rest of rel below folder.
-func within(root *os.Root, rel, folder string) (string, bool) {
+func cutFolder(root *os.Root, rel, folder string) (string, bool) {
 	want, err := root.Stat(folder)
 	if err != nil {
 		return "", false

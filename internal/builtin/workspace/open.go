@@ -33,7 +33,7 @@ func (w *Dir) enter(rel string, create bool) (*os.Root, error) {
 			return nil, text.Cause(err)
 		}
 		above := at
-		at, err = step(above, part, create)
+		at, err = openStep(above, part, create)
 		above.Close()
 	}
 	return at, text.Cause(err)
@@ -50,8 +50,8 @@ func (w *Dir) OpenStart(rel string) (*os.File, error) {
 	return folder.Open(".")
 }
 
-// step opens the folder with the given name in above.
-func step(above *os.Root, name string, create bool) (*os.Root, error) {
+// openStep opens the folder with the given name in above.
+func openStep(above *os.Root, name string, create bool) (*os.Root, error) {
 	at, err := above.OpenRoot(name)
 	if create && errors.Is(err, fs.ErrNotExist) {
 		if err := above.Mkdir(name, 0o777); err != nil && !errors.Is(err, fs.ErrExist) {

@@ -76,7 +76,7 @@ func (w *Dir) resolve(name string, form func(string) string) (string, error) {
 		rest = rest[1:]
 		if next == ".." {
 			if done == "." {
-				return "", leaves(name, via)
+				return "", errLeaves(name, via)
 			}
 			done = path.Dir(done)
 			continue
@@ -87,7 +87,7 @@ func (w *Dir) resolve(name string, form func(string) string) (string, error) {
 		case errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR):
 			other := equivalent(namesIn(root, done), next, form)
 			if links++; other == "" || links > maxLinks {
-				return missing(name, at, rest)
+				return resolveMissing(name, at, rest)
 			}
 			rest = append([]string{other}, rest...)
 			continue
@@ -127,7 +127,7 @@ func equivalent(names []string, missing string, form func(string) string) string
 	return found
 }
 
-func leaves(name, link string) error {
+func errLeaves(name, link string) error {
 	return &refusal{name, fmt.Sprintf("leaves the workspace through link %s", text.Quote(link))}
 }
 
@@ -141,12 +141,12 @@ func (w *Dir) follow(root *os.Root, name, at string, rest []string) (string, []s
 	if filepath.IsAbs(target) {
 		rel, ok := w.Inside(target)
 		if !ok {
-			return "", nil, leaves(name, at)
+			return "", nil, errLeaves(name, at)
 		}
 		return ".", append(split(rel), rest...), nil
 	}
 	if target = filepath.ToSlash(target); path.IsAbs(target) || filepath.VolumeName(target) != "" {
-		return "", nil, leaves(name, at)
+		return "", nil, errLeaves(name, at)
 	}
 	return path.Dir(at), append(split(target), rest...), nil
 }
@@ -165,8 +165,8 @@ func isOtherName(name string) bool {
 	return short || strings.TrimRight(name, ". ") != name
 }
 
-// missing ends the resolution at a part that does not exist.
-func missing(name, at string, rest []string) (string, error) {
+// resolveMissing ends the resolution at a part that does not exist.
+func resolveMissing(name, at string, rest []string) (string, error) {
 	if slices.Contains(rest, "..") {
 		return "", &refusal{name, fmt.Sprintf("goes up from %s, which does not exist", text.Quote(at))}
 	}

@@ -53,7 +53,7 @@ func ask(ctx context.Context, e *cli.Env, f engine.Found, params json.RawMessage
 	case err != nil:
 		return nil, "", err
 	}
-	return merged(params, filled), lineOf(filled), nil
+	return mergeParams(params, filled), lineOf(filled), nil
 }
 
 // describeNested describes what is in the fields that are typed as JSON.
@@ -101,7 +101,7 @@ func lacksOnly(err error) bool {
 	})
 }
 
-func merged(params json.RawMessage, filled *asking.Filled) json.RawMessage {
+func mergeParams(params json.RawMessage, filled *asking.Filled) json.RawMessage {
 	all, err := jsonx.Parse(params, jsonx.Options{})
 	if err != nil { // cannot happen: they were parsed before
 		return params
@@ -129,7 +129,7 @@ func commandLine(e *cli.Env, t *registry.Tool, params json.RawMessage, filled *a
 		}
 		said, ok := args.Format(one.AppendTo(nil), t.InputSchema)
 		if !ok {
-			return cli.CallLine(t.Name, &t.Definition, merged(params, filled))
+			return cli.CallLine(t.Name, &t.Definition, mergeParams(params, filled))
 		}
 		words = append(words[:len(words):len(words)], said...)
 	}

@@ -79,7 +79,7 @@ func (c Completer) Settings(list func(context.Context, *settings.Settings) []cob
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		return safe(list(cmd.Context(), set)), cobra.ShellCompDirectiveNoFileComp
+		return safeWords(list(cmd.Context(), set)), cobra.ShellCompDirectiveNoFileComp
 	}
 }
 
@@ -92,14 +92,14 @@ func (c Completer) Session(list func(ctx context.Context, s *engine.Session,
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		return safe(list(cmd.Context(), s, argv, word)), cobra.ShellCompDirectiveNoFileComp
+		return safeWords(list(cmd.Context(), s, argv, word)), cobra.ShellCompDirectiveNoFileComp
 	}
 }
 
-// safe omits words that the program would take for flags and words with characters that
+// safeWords omits words that the program would take for flags and words with characters that
 // a terminal would interpret or cobra would cut off. It removes such characters from
 // descriptions. Both words and descriptions may be foreign text.
-func safe(list []cobra.Completion) []cobra.Completion {
+func safeWords(list []cobra.Completion) []cobra.Completion {
 	var out []cobra.Completion
 	for _, c := range list {
 		word, description, _ := strings.Cut(c, "\t")

@@ -240,7 +240,7 @@ func create(ctx context.Context, e *cli.Env, s *settings.Settings, w way, d *ini
 		return edit.Create(p.root, path, text, p.mode, p.folder)
 	}})
 	if errors.Is(err, fs.ErrExist) {
-		return exists(path)
+		return errExists(path)
 	}
 	for _, note := range notes {
 		e.IO.Notef("%s", note)
@@ -280,12 +280,12 @@ func (p *place) free(name string) (string, error) {
 	}
 	there, err := settings.FileIn(p.dir)
 	if there != "" {
-		return "", exists(there)
+		return "", errExists(there)
 	}
 	return path, err
 }
 
-func exists(path string) error {
+func errExists(path string) error {
 	return cli.Usage(fmt.Sprintf("%s already exists", path), "edit it, or move it away first")
 }
 

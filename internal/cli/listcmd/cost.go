@@ -175,7 +175,7 @@ func (o *options) counted(ctx context.Context, e *cli.Env, s *engine.Session,
 		}
 		tools = slices.DeleteFunc(tools, func(t *registry.Tool) bool { return !slices.Contains(named, t) })
 	}
-	tools, err = unused(ctx, e.Config, tools, o.inactive)
+	tools, err = unusedTools(ctx, e.Config, tools, o.inactive)
 	return tools, all, err
 }
 

@@ -84,7 +84,7 @@ func newPage(ctx context.Context, e *cli.Env, s *engine.Session,
 	if err != nil {
 		return nil, err
 	}
-	if tools, err = unused(ctx, e.Config, tools, o.inactive); err != nil {
+	if tools, err = unusedTools(ctx, e.Config, tools, o.inactive); err != nil {
 		return nil, err
 	}
 	slices.SortStableFunc(tools, func(a, b *registry.Tool) int { return strings.Compare(a.Name, b.Name) })

@@ -120,7 +120,7 @@ func run(ctx context.Context, e *cli.Env, o *options, globs []string) error {
 		e.IO.Diagnose(f.noticed)
 		e.IO.DiagnoseAll(f.off)
 	}
-	if f.tools, err = unused(ctx, e.Config, f.tools, o.inactive); err != nil {
+	if f.tools, err = unusedTools(ctx, e.Config, f.tools, o.inactive); err != nil {
 		return err
 	}
 	interrupted := context.Cause(ctx) // what was loaded before is printed
@@ -154,7 +154,7 @@ func runOne(ctx context.Context, e *cli.Env, o *options, name string) error {
 			tools = append(tools, reg.Versions(t.Name)...)
 		}
 	}
-	if tools, err = unused(ctx, e.Config, o.Apply(tools), o.inactive); err != nil {
+	if tools, err = unusedTools(ctx, e.Config, o.Apply(tools), o.inactive); err != nil {
 		return err
 	}
 	if err := o.printOne(ctx, e.IO, s, reg, name, tools); err != nil || !o.Strict {
@@ -189,9 +189,9 @@ func (o *options) printOne(ctx context.Context, ios *cli.IO, s *engine.Session,
 	return ios.Out.WriteStyled(p.String())
 }
 
-// unused returns the tools that were not called for a time, according to the
+// unusedTools returns the tools that were not called for a time, according to the
 // audit log; 0 returns all.
-func unused(ctx context.Context, config *cli.Config,
+func unusedTools(ctx context.Context, config *cli.Config,
 	tools []*registry.Tool, since time.Duration) ([]*registry.Tool, error) {
 	switch {
 	case since < 0:

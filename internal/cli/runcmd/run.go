@@ -111,7 +111,7 @@ func run(ctx context.Context, e *cli.Env, o *options, file string, argv []string
 	show, hide := e.IO.Screen.Progress(name, "script")
 	result, err := s.Calls.Call(ctx, f, registry.Call{Tool: f.Tool.Name, Params: params, Progress: show})
 	hide()
-	return printed(e, f.Tool, result, err)
+	return printLines(e, f.Tool, result, err)
 }
 
 func readScript(ctx context.Context, e *cli.Env, file string) (text []byte, err error) {
@@ -123,7 +123,7 @@ func readScript(ctx context.Context, e *cli.Env, file string) (text []byte, err 
 	return text, err
 }
 
-func printed(e *cli.Env, t *registry.Tool, result registry.Result, err error) error {
+func printLines(e *cli.Env, t *registry.Tool, result registry.Result, err error) error {
 	if ended, ok := errors.AsType[*exec.ScriptError](err); ok && !e.IO.JSON && ended.Lines != "" {
 		if _, writeErr := io.WriteString(e.IO.Results(), ended.Lines); writeErr != nil {
 			return writeErr
@@ -138,7 +138,7 @@ func printed(e *cli.Env, t *registry.Tool, result registry.Result, err error) er
 			return printErr
 		}
 	case result.IsError && err == nil:
-		return failed(e, result)
+		return printFailure(e, result)
 	default:
 		if printErr := cli.WriteResult(e.IO.Results(), result); printErr != nil {
 			return printErr
@@ -147,8 +147,8 @@ func printed(e *cli.Env, t *registry.Tool, result registry.Result, err error) er
 	return exec.ResultError(result, err)
 }
 
-// failed prints the lines of a script that failed, and returns the failure.
-func failed(e *cli.Env, result registry.Result) error {
+// printFailure prints the lines of a script that failed, and returns the failure.
+func printFailure(e *cli.Env, result registry.Result) error {
 	last := len(result.Content) - 1
 	message := result.Content[last].Text
 	result.Content = result.Content[:last]

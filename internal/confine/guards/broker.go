@@ -35,7 +35,7 @@ func (g *Guards) broker(repositories []string, workspace string) {
 			if isWorktree(inner) {
 				switch tree := g.tree.worktreeOf(repository); {
 				case tree == workspace: // its own
-				case within(tree, workspace):
+				case isWithin(tree, workspace):
 					p.visible, g.Removable = append(p.visible, inner), append(g.Removable, tree)
 				default:
 					p.hidden = append(p.hidden, inner)

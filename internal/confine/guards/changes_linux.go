@@ -174,7 +174,7 @@ func (c Changes) None(folder string) bool {
 	folder = git.ResolveLinks(folder)
 	return !c.damaged && !slices.ContainsFunc(c.Runs, func(r run) bool {
 		return slices.ContainsFunc(r.Trees,
-			func(tree string) bool { return within(tree, folder) || within(folder, tree) })
+			func(tree string) bool { return isWithin(tree, folder) || isWithin(folder, tree) })
 	})
 }
 
@@ -208,7 +208,7 @@ func (c Changes) has(path string, program bool) bool {
 	changed := time.Unix(st.Ctim.Unix())
 	if !slices.ContainsFunc(c.Runs, func(r run) bool {
 		return (program || !r.Lasting) && !changed.Before(r.From) && !changed.After(r.To) &&
-			slices.ContainsFunc(r.Trees, func(tree string) bool { return within(path, tree) })
+			slices.ContainsFunc(r.Trees, func(tree string) bool { return isWithin(path, tree) })
 	}) {
 		return false
 	}

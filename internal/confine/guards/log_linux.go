@@ -127,7 +127,7 @@ func Uncleaned(logs, folder string) bool {
 		}
 		return !s.Lasting && slices.ContainsFunc(append(s.Others, s.record), func(r record) bool {
 			tree := git.ResolveLinks(r.Tree)
-			return within(tree, folder) || within(folder, tree)
+			return isWithin(tree, folder) || isWithin(folder, tree)
 		})
 	})
 }

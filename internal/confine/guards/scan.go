@@ -231,9 +231,9 @@ func (t *Tree) existing(paths []string) []string {
 }
 
 // contains reports whether an absolute path is in the tree, links resolved.
-func (t *Tree) contains(path string) bool { return within(git.ResolveLinks(path), t.real) }
+func (t *Tree) contains(path string) bool { return isWithin(git.ResolveLinks(path), t.real) }
 
-func within(path, folder string) bool {
+func isWithin(path, folder string) bool {
 	rel, _ := filepath.Rel(folder, path) // with an error it is not local
 	return filepath.IsLocal(rel)
 }

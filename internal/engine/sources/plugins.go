@@ -148,7 +148,7 @@ func (f *pluginFinder) addSetting(ctx context.Context, e settings.Entry) {
 		return
 	}
 	at := discover.PluginPlace{Path: path, Required: true, Hint: "it is listed in plugins.paths"}
-	inside := e.Origin.Scope == settings.ScopeProject && within(f.programs.Settings.ProjectRoot, path)
+	inside := e.Origin.Scope == settings.ScopeProject && isWithin(f.programs.Settings.ProjectRoot, path)
 	switch {
 	case inside && !filepath.IsLocal(e.Value):
 		f.refuse(e,
@@ -168,8 +168,8 @@ func (f *pluginFinder) refuse(e settings.Entry, message, hint string) {
 			Problems: []document.Problem{{File: e.Origin.String(), Message: "plugins.paths: " + message, Hint: hint}}}})
 }
 
-// within reports whether a path is in a folder after resolving links.
-func within(dir, path string) bool { return trust.Within(trust.Real(path), trust.Real(dir)) }
+// isWithin reports whether a path is in a folder after resolving links.
+func isWithin(dir, path string) bool { return trust.Within(trust.Real(path), trust.Real(dir)) }
 
 // checkGrant checks that the manifest, or the script, is the one that trust was granted to.
 func (f *pluginFinder) checkGrant(p *discover.Plugin, project *settings.Project) {
@@ -248,7 +248,7 @@ func protectedFiles(plugins []Plugin, workspace string) []string {
 	for _, p := range plugins {
 		switch {
 		case p.Path == "" || !filepath.IsAbs(p.Path):
-		case p.Sum == "" || within(p.Dir, workspace):
+		case p.Sum == "" || isWithin(p.Dir, workspace):
 			out = append(out, p.Path)
 		default:
 			out = append(out, p.Dir)

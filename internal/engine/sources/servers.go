@@ -351,10 +351,10 @@ func sameFile(a, b string) bool {
 	return err == nil && one == other
 }
 
-// skipped returns why a server is not started, or "": it would be toolreg itself, or this run is
+// skipReason returns why a server is not started, or "": it would be toolreg itself, or this run is
 // inside a server that a toolreg started, whose list would contain itself without end. inside is
 // [process.InsideServer].
-func skipped(p *programs.Set, inside func() (server string, ok bool), server *settings.Server) string {
+func skipReason(p *programs.Set, inside func() (server string, ok bool), server *settings.Server) string {
 	if name, ok := inside(); ok && name == "" {
 		return "skipped: this toolreg runs inside a server of another"
 	} else if ok {

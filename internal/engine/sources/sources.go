@@ -157,7 +157,7 @@ func (s *Set) declared(ctx context.Context, o *Options, c *Connections) {
 	for _, server := range set.Servers {
 		off := DisabledServer{Server: server, options: c.Options(ctx, server)}
 		if !server.IsOff() {
-			switch off.skipped = skipped(o.Programs, o.Inside, &server); {
+			switch off.skipped = skipReason(o.Programs, o.Inside, &server); {
 			case off.skipped == "" && c.opts.Logins.PerClient && server.LoginPerClient():
 				off.skipped = perClient
 			case off.skipped == "":

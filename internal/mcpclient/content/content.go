@@ -227,13 +227,13 @@ func joinTexts(blocks []json.RawMessage) (string, bool) {
 		if raw == nil {
 			return "", false
 		}
-		texts[i] = plain(raw)
+		texts[i] = joinString(raw)
 	}
 	return strings.Join(texts, ""), true
 }
 
-// plain converts a JSON value to a string as JavaScript's join does.
-func plain(raw json.RawMessage) string {
+// joinString converts a JSON value to a string as JavaScript's join does.
+func joinString(raw json.RawMessage) string {
 	if s, ok := jsonx.Text(raw); ok {
 		return s
 	}
@@ -243,7 +243,7 @@ func plain(raw json.RawMessage) string {
 	if list, ok := jsonx.Elements(raw); ok {
 		out := make([]string, len(list))
 		for i, e := range list {
-			out[i] = plain(e)
+			out[i] = joinString(e)
 		}
 		return strings.Join(out, ",")
 	}

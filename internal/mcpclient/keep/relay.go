@@ -76,8 +76,8 @@ func (k *Keeper) Notified(during *ask.Request, method string, params json.RawMes
 	return true
 }
 
-// levels returns the levels of log messages, lowest first.
-func levels() []string {
+// logLevels returns the levels of log messages, lowest first.
+func logLevels() []string {
 	return []string{"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"}
 }
 
@@ -87,7 +87,7 @@ func (c *client) wants(params json.RawMessage) bool {
 	level, _ := jsonx.Text(jsonx.Get(params, "level"))
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.level == "" || slices.Index(levels(), level) >= slices.Index(levels(), c.level)
+	return c.level == "" || slices.Index(logLevels(), level) >= slices.Index(logLevels(), c.level)
 }
 
 // setLevel asks the server for log messages, unless it already sends those that the run
@@ -99,7 +99,7 @@ func (c *client) setLevel(ctx context.Context, r *wire.Request) (json.RawMessage
 	c.mu.Unlock()
 	k := c.k
 	k.mu.Lock()
-	enough := k.level != "" && slices.Index(levels(), k.level) <= slices.Index(levels(), level)
+	enough := k.level != "" && slices.Index(logLevels(), k.level) <= slices.Index(logLevels(), level)
 	k.mu.Unlock()
 	if enough {
 		return json.RawMessage("{}"), nil

@@ -211,8 +211,8 @@ func (s *Session) discover(ctx context.Context) (Opening, error) {
 	raw, err := s.Do(ctx, &Request{Method: methodDiscover, revision: &asked})
 	if refused, ok := errors.AsType[*jsonrpc.Error](err); ok && refused.Code == mcp.CodeUnsupportedProtocolVersion {
 		var data mcp.UnsupportedProtocolVersionData
-		if json.Unmarshal(refused.Data, &data) == nil && shared(data.Supported, asked) != "" {
-			asked = shared(data.Supported, asked)
+		if json.Unmarshal(refused.Data, &data) == nil && sharedRevision(data.Supported, asked) != "" {
+			asked = sharedRevision(data.Supported, asked)
 			raw, err = s.Do(ctx, &Request{Method: methodDiscover, revision: &asked})
 		}
 	}
@@ -229,7 +229,7 @@ func (s *Session) discover(ctx context.Context) (Opening, error) {
 		revision, _ := jsonx.Text(name)
 		supported = append(supported, revision)
 	}
-	revision := shared(supported, asked)
+	revision := sharedRevision(supported, asked)
 	if revision == "" {
 		return Opening{}, &AnswerError{"it supports no protocol revision that toolreg supports"}
 	}
@@ -239,9 +239,9 @@ func (s *Session) discover(ctx context.Context) (Opening, error) {
 	return Opening{revision, server}, nil
 }
 
-// shared returns a modern revision that both sides speak: asked if possible, otherwise the
+// sharedRevision returns a modern revision that both sides speak: asked if possible, otherwise the
 // newest, or "" if there is no such revision.
-func shared(theirs []string, asked string) string {
+func sharedRevision(theirs []string, asked string) string {
 	if slices.Contains(theirs, asked) {
 		return asked
 	}

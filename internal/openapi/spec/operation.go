@@ -235,8 +235,8 @@ func (o *Operation) Annotations() json.RawMessage {
 	return json.RawMessage(`{"readOnlyHint":false,"openWorldHint":true}`)
 }
 
-// usable reports whether an operationId has something that names of tools may have.
-func usable(id string) bool {
+// isUsable reports whether an operationId has something that names of tools may have.
+func isUsable(id string) bool {
 	return strings.ContainsFunc(id,
 		func(r rune) bool { return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' })
 }

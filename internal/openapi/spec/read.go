@@ -189,7 +189,7 @@ func (r *reader) unique(name, method, route string) string {
 func (r *reader) operation(n, item node, method, route string) {
 	id := n.get("operationId").Text()
 	name := id
-	if !usable(id) {
+	if !isUsable(id) {
 		name = nameOf(method, route)
 	}
 	op := Operation{
@@ -336,7 +336,7 @@ func (r *reader) checkServer(n node, address string) (string, error) {
 		return "", n.problem("the server's address %.200q is not a plain http or https address%s", address, advice)
 	case own != nil && (own.Scheme != u.Scheme || own.Host != u.Host):
 		return "", n.problem("the document names a server on another host, %s%s", u.Host, advice)
-	case leaves(u.EscapedPath()):
+	case hasDotSegment(u.EscapedPath()):
 		return "", n.problem("the server's address %.200q has a segment . or ..%s", address, advice)
 	}
 	return strings.TrimSuffix(u.String(), "/"), nil

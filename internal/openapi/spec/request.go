@@ -104,7 +104,7 @@ func (b *builder) address() (string, error) {
 		out.WriteString(text)
 		route = rest
 	}
-	if leaves(out.String()) {
+	if hasDotSegment(out.String()) {
 		return "", registry.Invalid("", "", "the path %s would leave the address of the API", out.String())
 	}
 	var all []string
@@ -139,7 +139,7 @@ func (b *builder) segment(p *Param) (string, error) {
 		return "", invalid(p.Name, "the path needs it")
 	}
 	plain := pathText(p, v, noEscape)
-	if plain == "" || leaves(plain) {
+	if plain == "" || hasDotSegment(plain) {
 		return "", invalid(p.Name, "a part of the path must not be empty, . or ..")
 	}
 	return pathText(p, v, escape), nil
@@ -481,7 +481,7 @@ func (b *builder) multipart(plan *Body, v *jsonx.Value) ([]byte, error) {
 			parts = append(parts, one)
 		}
 	}
-	body, contentType := joined(parts)
+	body, contentType := encodeMultipart(parts)
 	b.header.Set("Content-Type", contentType)
 	return body, nil
 }
@@ -492,8 +492,8 @@ type part struct {
 	data                    []byte
 }
 
-// joined returns a multipart body and its media type.
-func joined(parts []part) (body []byte, contentType string) {
+// encodeMultipart returns a multipart body and its media type.
+func encodeMultipart(parts []part) (body []byte, contentType string) {
 	boundary := boundaryFor(parts)
 	var out bytes.Buffer
 	for _, p := range parts {

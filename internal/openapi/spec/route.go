@@ -41,14 +41,14 @@ func checkRoute(n node, route string) error {
 		strings.ContainsAny(query, "{}") {
 		return n.problem("the path %.200q has a character that no path has", route)
 	}
-	if leaves(path) {
+	if hasDotSegment(path) {
 		return n.problem("the path %.200q leaves the server's base", route)
 	}
 	return nil
 }
 
-// leaves reports whether a path has a segment . or .., in any encoding.
-func leaves(p string) bool {
+// hasDotSegment reports whether a path has a segment . or .., in any encoding.
+func hasDotSegment(p string) bool {
 	for range 8 {
 		if slices.ContainsFunc(strings.FieldsFunc(p, func(r rune) bool { return r == '/' || r == '\\' }),
 			func(s string) bool { return s == "." || s == ".." }) {

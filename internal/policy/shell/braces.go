@@ -152,17 +152,17 @@ func braces(atoms []atom) (open, end int, err error) {
 		if tried++; tried > maxBraces {
 			return 0, 0, errManyBraces
 		}
-		if end := closing(atoms, i+1); end >= 0 {
+		if end := closingBrace(atoms, i+1); end >= 0 {
 			return i, end, nil
 		}
 	}
 	return -1, -1, nil
 }
 
-// closing returns the position of the brace that closes the content beginning at
+// closingBrace returns the position of the brace that closes the content beginning at
 // i, or -1 if the content has neither a comma nor "..". The ".." need not form a
 // valid range.
-func closing(atoms []atom, i int) int {
+func closingBrace(atoms []atom, i int) int {
 	depth, divided := 0, false
 	for ; i < len(atoms); i++ {
 		switch a := atoms[i]; {

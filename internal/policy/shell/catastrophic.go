@@ -75,7 +75,7 @@ const maxFolder = 512
 func (l *location) findRuins(args []word) string {
 	from, rest := findFolders(args)
 	if !slices.ContainsFunc(rest, func(w word) bool {
-		return w.text == "-delete" || has("rm chmod chown chgrp chattr mv shred truncate unlink", programName(w.text))
+		return w.text == "-delete" || hasWord("rm chmod chown chgrp chattr mv shred truncate unlink", programName(w.text))
 	}) {
 		return ""
 	}
@@ -182,12 +182,12 @@ func (l *location) isDisk(w word) bool {
 func (l *location) writesDisk(name string, args []word) string {
 	var targets []word
 	switch {
-	case has("tee shred wipefs blkdiscard mkswap truncate sgdisk sfdisk cryptsetup mke2fs", name),
+	case hasWord("tee shred wipefs blkdiscard mkswap truncate sgdisk sfdisk cryptsetup mke2fs", name),
 		strings.HasPrefix(name, "mkfs"):
 		targets = operands(args)
-	case has("tar bsdtar", name): // the archive
+	case hasWord("tar bsdtar", name): // the archive
 		targets = operands(tableOf("tar").dashed(args))
-	case has("cp mv install ddrescue", name):
+	case hasWord("cp mv install ddrescue", name):
 		targets = lastOperand(args)
 	case name == "dd":
 		for _, w := range args {

@@ -27,7 +27,7 @@ func gitRuns(read *reading, args []word) runs {
 		case x.name == "-c":
 			r.gitAlias(x.value, sub, rest)
 		case x.kind == kindRuns: // git appends the repository to some of them
-			r.scripts = append(r.scripts, x.value.text+" "+joined(operands(rest)))
+			r.scripts = append(r.scripts, x.value.text+" "+joinWords(operands(rest)))
 			// After an assignment, the repository becomes the program.
 			r.dynamic = r.dynamic || strings.Contains(x.value.text, "=")
 		}
@@ -45,7 +45,7 @@ func gitRuns(read *reading, args []word) runs {
 		for len(script) > 0 && strings.HasPrefix(script[0].text, "-") { // --recursive
 			script = script[1:]
 		}
-		r.doubt, r.scripts = "git submodule foreach runs another command", append(r.scripts, joined(script))
+		r.doubt, r.scripts = "git submodule foreach runs another command", append(r.scripts, joinWords(script))
 	case sub == "filter-branch":
 		r.doubt = "git filter-branch runs other commands"
 		for _, w := range rest {

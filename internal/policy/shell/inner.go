@@ -15,7 +15,7 @@ func runsOf(shell, name string, words []word, stdin *word) runs {
 	case "bash", "sh", "dash", "zsh", "ksh", "mksh", "ash", "rbash", "csh", "tcsh", "fish", "pwsh", "powershell", "cmd":
 		return shellRuns(name, args, stdin)
 	case "eval":
-		return runs{doubt: "eval runs text that is assembled at run time", shell: shell, scripts: []string{joined(args)},
+		return runs{doubt: "eval runs text that is assembled at run time", shell: shell, scripts: []string{joinWords(args)},
 			dynamic: slices.ContainsFunc(args, func(w word) bool { return !w.known })}
 	case "find", "gfind":
 		return findRuns(name, args)
@@ -109,7 +109,7 @@ func setsUp(name string, args []word, stdin *word) runs {
 	for _, a := range args { // enable -f, complete -C and -W, mapfile -C, fc -e, bind -x
 		if strings.HasPrefix(a.text, "-") && strings.ContainsAny(a.text, "CFWexf") &&
 			name != "read" && name != "export" && name != "unset" {
-			r.scripts = append(r.scripts, joined(args))
+			r.scripts = append(r.scripts, joinWords(args))
 			r.dynamic = true
 			break
 		}
@@ -132,9 +132,9 @@ func optionsOfShell(name string, args []word) runs {
 			r.rereads = name + " with an option that is not known before it runs"
 		case a.text == "--" && name == "set":
 			return r
-		case has(harmless, a.text):
+		case hasWord(harmless, a.text):
 		case name == "set" && flags != a.text && strings.Trim(flags, "eufxoETCav") == "":
-		case name == "shopt" && has("-s -u -q -p", a.text):
+		case name == "shopt" && hasWord("-s -u -q -p", a.text):
 		case name == "set" && flags == a.text && (i == 0 || !strings.HasSuffix(args[i-1].text, "o")):
 			return r // positional parameters
 		default:
@@ -153,7 +153,7 @@ func isStrictMode(args []word) bool {
 			return false
 		}
 		if n := strings.Count(flags, "o"); n > 0 {
-			if i++; n > 1 || i == len(args) || !args[i].known || !has("pipefail errexit nounset xtrace", args[i].text) {
+			if i++; n > 1 || i == len(args) || !args[i].known || !hasWord("pipefail errexit nounset xtrace", args[i].text) {
 				return false
 			}
 		}
@@ -249,7 +249,7 @@ func findRuns(name string, args []word) runs {
 // false unless it is certain where the commands begin and end, and that no file that find names
 // begins with a dash.
 func findActions(args []word) (rest []word, commands [][]word, ok bool) {
-	if slices.ContainsFunc(args, func(w word) bool { return !w.known || has("-execdir -ok -okdir", w.text) }) {
+	if slices.ContainsFunc(args, func(w word) bool { return !w.known || hasWord("-execdir -ok -okdir", w.text) }) {
 		return nil, nil, false
 	}
 	for i := 0; i < len(args); i++ {

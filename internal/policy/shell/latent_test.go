@@ -70,7 +70,7 @@ func TestLoopsOverWords(t *testing.T) {
 			if len(c.words) == 0 {
 				continue
 			}
-			text := joined(c.words)
+			text := joinWords(c.words)
 			if slices.ContainsFunc(c.words, func(w word) bool { return !w.known }) {
 				text = "?"
 			}

@@ -235,7 +235,7 @@ func (p *proof) word(i int) (int, error) {
 			end++
 		}
 		option := end-i <= 2 && i > 0 && p.src[i-1] == '-' // an option, as of [[ and time
-		if !option && !has(keywords, p.src[i:end]) {
+		if !option && !hasWord(keywords, p.src[i:end]) {
 			return 0, errDiffers
 		}
 		return end, nil

@@ -156,7 +156,7 @@ var (
 // a command. This may cause a deny, but never an allow.
 func (a *analysis) foreign(shell, line string) {
 	for _, words := range pieces(word{text: line}) {
-		a.addCommand(Command{Text: joined(words), words: words,
+		a.addCommand(Command{Text: joinWords(words), words: words,
 			short: words, Doubt: "commands of " + shell + " are not analyzed"})
 	}
 	a.unread(line, "commands of %s are not analyzed", shell)
@@ -517,7 +517,7 @@ func (a *analysis) variable(text, name string, w word) {
 	if strings.HasPrefix(name, "PS") {                   // prompts are expanded
 		deeper.script(Bash, "echo \""+w.text+"\"")
 	}
-	if !w.known || has("TAR_OPTIONS MAKEFLAGS BASH_ENV ENV GIT_CONFIG_PARAMETERS", name) ||
+	if !w.known || hasWord("TAR_OPTIONS MAKEFLAGS BASH_ENV ENV GIT_CONFIG_PARAMETERS", name) ||
 		strings.HasPrefix(name, "BASH_FUNC_") {
 		a.addCommand(Command{Text: text, dynamic: true, Doubt: "it sets a variable whose value other programs run"})
 	}

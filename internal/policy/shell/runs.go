@@ -77,9 +77,9 @@ func (t *table) wrapped(name string, words []word, stdin *word) runs {
 	r.commands = append(r.commands, o.attached...)
 	for _, x := range o.options {
 		if x.kind == kindSplits {
-			r.splits(word{text: x.value.text + " " + joined(args[o.rest:]), known: x.value.known})
+			r.splits(word{text: x.value.text + " " + joinWords(args[o.rest:]), known: x.value.known})
 			// The first argument may be the option itself.
-			r.splits(word{text: x.value.text + " " + joined(args[min(1, len(args)):]), known: x.value.known})
+			r.splits(word{text: x.value.text + " " + joinWords(args[min(1, len(args)):]), known: x.value.known})
 		}
 	}
 	if vague { // options may also follow operands, as in sg GROUP -c LINE

@@ -693,7 +693,7 @@ func (r *reading) targets() (files []word, folder word, from []word) {
 // isTrial reports whether the option makes the program only show what it would do.
 func (x optionValue) isTrial() bool {
 	return x.kind == kindSilent &&
-		(x.arity == noValue || x.value.known && has("client server", x.value.text))
+		(x.arity == noValue || x.value.known && hasWord("client server", x.value.text))
 }
 
 // isNamed reports whether a word certainly means the program of the table: it is the plain name, or
@@ -704,7 +704,7 @@ func (t *table) isNamed(word string) bool {
 		name = strings.TrimRight(name, "0123456789.")
 	}
 	return name == t.path && (dir == "" || t.has("local") ||
-		has("/bin/ /usr/bin/ /usr/local/bin/ /sbin/ /usr/sbin/ /usr/local/sbin/ /opt/homebrew/bin/", dir))
+		hasWord("/bin/ /usr/bin/ /usr/local/bin/ /sbin/ /usr/sbin/ /usr/local/sbin/ /opt/homebrew/bin/", dir))
 }
 
 // dashed converts the old style of tar, where the first word is a cluster of

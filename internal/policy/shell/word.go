@@ -46,7 +46,7 @@ func programName(word string) string {
 // grm is rm.
 func plainName(word string) string {
 	name := programName(word)
-	if t := tableOf(name); has("gdd gshred", name) || t != nil && name == "g"+t.path && t.path != "cd" {
+	if t := tableOf(name); hasWord("gdd gshred", name) || t != nil && name == "g"+t.path && t.path != "cd" {
 		return name[1:]
 	}
 	return name
@@ -58,7 +58,7 @@ func evaluated(w word) bool {
 	return strings.Contains(w.text, "[") && (!w.known || strings.ContainsAny(w.text, "$`"))
 }
 
-func joined(words []word) string {
+func joinWords(words []word) string {
 	texts := make([]string, len(words))
 	for i, w := range words {
 		texts[i] = w.text
@@ -81,7 +81,7 @@ func pieces(w word) (out [][]word) {
 	return out
 }
 
-func has(list, item string) bool { return slices.Contains(strings.Fields(list), item) }
+func hasWord(list, item string) bool { return slices.Contains(strings.Fields(list), item) }
 
 func operands(args []word) []word {
 	var out []word
@@ -283,12 +283,12 @@ func printsCommit(p *syntax.CmdSubst) bool {
 		return false
 	}
 	call, ok := p.Stmts[0].Cmd.(*syntax.CallExpr)
-	if !ok || len(call.Args) < 3 || call.Args[0].Lit() != "git" || !has("rev-parse merge-base", call.Args[1].Lit()) {
+	if !ok || len(call.Args) < 3 || call.Args[0].Lit() != "git" || !hasWord("rev-parse merge-base", call.Args[1].Lit()) {
 		return false
 	}
 	return !slices.ContainsFunc(call.Args[2:], func(w *syntax.Word) bool {
 		name := w.Lit()
-		return name == "" || name[0] == '-' && !has("--short --verify", name) ||
+		return name == "" || name[0] == '-' && !hasWord("--short --verify", name) ||
 			strings.Trim(name, plainChars+"~^") != ""
 	})
 }
@@ -296,7 +296,7 @@ func printsCommit(p *syntax.CmdSubst) bool {
 func (r *reader) part(b *strings.Builder, out *word, part syntax.WordPart, quoted bool) {
 	switch p := part.(type) {
 	case *syntax.Lit:
-		literal(b, out, p.Value, quoted)
+		appendLiteral(b, out, p.Value, quoted)
 	case *syntax.SglQuoted:
 		if !p.Dollar {
 			b.WriteString(p.Value)
@@ -337,9 +337,9 @@ func (r *reader) part(b *strings.Builder, out *word, part syntax.WordPart, quote
 	}
 }
 
-// literal appends a literal without its backslashes, and records whether the shell
+// appendLiteral appends a literal without its backslashes, and records whether the shell
 // would expand globs in it.
-func literal(b *strings.Builder, out *word, s string, quoted bool) {
+func appendLiteral(b *strings.Builder, out *word, s string, quoted bool) {
 	for i := 0; i < len(s); i++ {
 		c := s[i]
 		switch {
@@ -403,7 +403,7 @@ func (r *reader) echoed(p *syntax.CmdSubst) string {
 	if len(words) < 2 || words[0].text != "echo" && words[0].text != "printf" {
 		return ""
 	}
-	return joined(words[1:])
+	return joinWords(words[1:])
 }
 
 // ansiC decodes the text inside $'...' (bash manual, "ANSI-C Quoting"). ok is false if

@@ -31,7 +31,7 @@ func sanitize(n *jsonx.Value, changes *[]string) (whole bool) {
 		return true
 	}
 	whole = true
-	if anyOf := n.Get("anyOf"); truthy(anyOf) {
+	if anyOf := n.Get("anyOf"); isTruthy(anyOf) {
 		n.Remove("default")
 		if !anyOf.Is(jsonx.Array) && !anyOf.Is(jsonx.String) {
 			return false
@@ -45,7 +45,7 @@ func sanitize(n *jsonx.Value, changes *[]string) (whole bool) {
 		whole = sanitizeAll(properties, changes) && whole
 	}
 	sanitizeEnum(n, changes)
-	if format := n.Get("format"); truthy(format) && n.Get("type").IsText("STRING") &&
+	if format := n.Get("format"); isTruthy(format) && n.Get("type").IsText("STRING") &&
 		!format.IsText("enum") && !format.IsText("date-time") {
 		n.Remove("format")
 	}
@@ -91,9 +91,9 @@ func sanitizeEnum(n *jsonx.Value, changes *[]string) {
 	n.Set("enum", jsonx.NewArray(values...))
 }
 
-// truthy reports whether a value is true in a JavaScript condition. A missing value
+// isTruthy reports whether a value is true in a JavaScript condition. A missing value
 // is not.
-func truthy(n *jsonx.Value) bool {
+func isTruthy(n *jsonx.Value) bool {
 	if n == nil {
 		return false
 	}
@@ -263,13 +263,13 @@ func Respell(n *jsonx.Value) {
 			Respell(n.Members[i].Value)
 		}
 		slices.SortStableFunc(n.Members,
-			func(a, b jsonx.Member) int { return cmp.Compare(place(a.Name), place(b.Name)) })
+			func(a, b jsonx.Member) int { return cmp.Compare(keyOrder(a.Name), keyOrder(b.Name)) })
 	}
 }
 
-// place returns the position of a key in JavaScript's order: indexes by number,
+// keyOrder returns the position of a key in JavaScript's order: indexes by number,
 // before all other keys.
-func place(key string) uint64 {
+func keyOrder(key string) uint64 {
 	const behind = 1<<32 - 1
 	i, err := strconv.ParseUint(key, 10, 64)
 	if err != nil || i >= behind || strconv.FormatUint(i, 10) != key {

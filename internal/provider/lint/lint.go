@@ -192,13 +192,13 @@ func New(found, known []Finding) []Finding {
 	return slices.DeleteFunc(slices.Clone(found), func(f Finding) bool {
 		return slices.ContainsFunc(known, func(k Finding) bool {
 			return k.Tool == f.Tool && k.Code == f.Code && k.Pointer == f.Pointer &&
-				k.Message == f.Message && covers(k.Formats, f.Formats)
+				k.Message == f.Message && coversFormats(k.Formats, f.Formats)
 		})
 	})
 }
 
-// covers reports whether a list of formats, in which none means all, has the others.
-func covers(formats, others []string) bool {
+// coversFormats reports whether a list of formats, in which none means all, has the others.
+func coversFormats(formats, others []string) bool {
 	return len(formats) == 0 ||
 		len(others) > 0 && !slices.ContainsFunc(others, func(o string) bool { return !slices.Contains(formats, o) })
 }

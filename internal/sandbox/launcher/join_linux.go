@@ -22,25 +22,25 @@ func Capabilities() []uintptr {
 	return []uintptr{dacOverride, setPCap, netBindService, netAdmin, sysAdmin}
 }
 
-// join starts a launcher that shares a net namespace that exists already: process 1 of new
+// joinNamespaces starts a launcher that shares a net namespace that exists already: process 1 of new
 // namespaces below the user namespace that owns it. It waits for that one and returns its exit code.
-func join() int {
+func joinNamespaces() int {
 	const step = "joining the loopback of the session"
 	exe, err := syscall.BytePtrFromString("/proc/self/exe")
 	if err != nil {
-		return failed(fail(step, err))
+		return reportFailure(fail(step, err))
 	}
 	argv, err := syscall.SlicePtrFromStrings([]string{Name})
 	if err != nil {
-		return failed(fail(step, err))
+		return reportFailure(fail(step, err))
 	}
 	env, err := syscall.SlicePtrFromStrings(syscall.Environ())
 	if err != nil {
-		return failed(fail(step, err))
+		return reportFailure(fail(step, err))
 	}
 	helper, errno := startJoined(exe, &argv[0], &env[0], Capabilities())
 	if errno != 0 {
-		return failed(fail(step, errno))
+		return reportFailure(fail(step, errno))
 	}
 	for n := range uintptr(signals) { // those to the group are for the program
 		if n != uintptr(syscall.SIGCHLD) { // without it nobody could wait
@@ -48,7 +48,7 @@ func join() int {
 		}
 	}
 	if code := wait(int(helper)); code != 0 {
-		return failed(fail(step, syscall.Errno(code)))
+		return reportFailure(fail(step, syscall.Errno(code)))
 	}
 	_ = closeFrom(0)
 	return wait(-1)

@@ -16,7 +16,7 @@ func init() {
 		return
 	}
 	if pid != 1 {
-		syscall.Exit(join())
+		syscall.Exit(joinNamespaces())
 	}
 	syscall.Exit(run())
 }
@@ -47,9 +47,9 @@ func run() int {
 	syscall.CloseOnExec(StatusFD)
 	pid, mounts, f := start()
 	if f != nil {
-		return failed(f)
+		return reportFailure(f)
 	}
-	report(Report{Kind: Started}, mounts)
+	sendReport(Report{Kind: Started}, mounts)
 	syscall.Close(mounts)
 	if pid == 0 {
 		return 0
@@ -86,7 +86,7 @@ func start() (pid, mounts int, f *failure) {
 	if f := enter(p, before); f != nil {
 		return 0, 0, f
 	}
-	if f := confine(p); f != nil || p.Program == "" {
+	if f := applyPlan(p); f != nil || p.Program == "" {
 		return 0, mounts, f
 	}
 	pid, _, err = syscall.StartProcess(p.Program, p.Argv, &syscall.ProcAttr{Env: p.Env, Files: []uintptr{0, 1, 2}})
@@ -135,7 +135,7 @@ func isolate(p *Plan) *failure {
 		}
 	}
 	if p.Shared {
-		if f := share(); f != nil {
+		if f := shareNetwork(); f != nil {
 			return f
 		}
 	}
@@ -147,9 +147,9 @@ func isolate(p *Plan) *failure {
 	return nil
 }
 
-// confine gives up all rights that the program must not have. Not even the
+// applyPlan gives up all rights that the program must not have. Not even the
 // launcher can undo this.
-func confine(p *Plan) *failure {
+func applyPlan(p *Plan) *failure {
 	if f := newKeyring(); f != nil {
 		return f
 	}
@@ -208,7 +208,7 @@ func reap(program int) int {
 		if pid != program {
 			continue
 		}
-		report(Report{Kind: Ended, Value: int(status)}, -1)
+		sendReport(Report{Kind: Ended, Value: int(status)}, -1)
 		if code = status.ExitStatus(); status.Signaled() {
 			code = 128 + int(status.Signal())
 		}
@@ -228,16 +228,16 @@ func fail(step string, err error) *failure {
 	return &failure{step, err}
 }
 
-// failed reports a failure and returns the exit code.
-func failed(f *failure) int {
+// reportFailure reports a failure and returns the exit code.
+func reportFailure(f *failure) int {
 	errno, _ := f.err.(syscall.Errno)
-	report(Report{Kind: Failed, Value: int(errno), Step: f.step}, -1)
+	sendReport(Report{Kind: Failed, Value: int(errno), Step: f.step}, -1)
 	return 1
 }
 
-// report sends a report, with a descriptor if it is not negative. Errors are
+// sendReport sends a report, with a descriptor if it is not negative. Errors are
 // ignored: if toolreg is gone, the kernel ends the launcher.
-func report(r Report, fd int) {
+func sendReport(r Report, fd int) {
 	var rights []byte
 	if fd >= 0 {
 		rights = syscall.UnixRights(fd)

@@ -158,7 +158,7 @@ func installFilter(filter []byte, watched bool) *failure {
 	switch {
 	case errno != 0:
 	case watched:
-		report(Report{Kind: Watching}, int(n))
+		sendReport(Report{Kind: Watching}, int(n))
 		syscall.Close(int(n))
 	case n != 0:
 		errno = syscall.EBUSY // the id of a thread that could not follow

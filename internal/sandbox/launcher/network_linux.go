@@ -39,18 +39,18 @@ func listen(port int) *failure {
 	if err := syscall.Listen(fd, 128); err != nil {
 		return fail(step, err)
 	}
-	report(Report{Kind: Listening, Value: port}, fd)
+	sendReport(Report{Kind: Listening, Value: port}, fd)
 	return nil
 }
 
-// share passes the net namespace to toolreg, for other sandboxes to join.
-func share() *failure {
+// shareNetwork passes the net namespace to toolreg, for other sandboxes to join.
+func shareNetwork() *failure {
 	const step = "sharing the loopback interface"
 	fd, err := openFile("/proc/self/ns/net")
 	if err != nil {
 		return fail(step, err)
 	}
 	defer syscall.Close(fd)
-	report(Report{Kind: Networked}, fd)
+	sendReport(Report{Kind: Networked}, fd)
 	return nil
 }

@@ -9,20 +9,20 @@ import (
 	"syscall"
 )
 
-// private returns an error for a file that other users may read, or that belongs to one of
+// checkPrivate returns an error for a file that other users may read, or that belongs to one of
 // them.
-func private(info fs.FileInfo) error {
+func checkPrivate(info fs.FileInfo) error {
 	owner := os.Geteuid()
 	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
 		owner = int(stat.Uid)
 	}
-	return privateOf(info.Mode().Perm(), owner, os.Geteuid())
+	return checkPrivateFor(info.Mode().Perm(), owner, os.Geteuid())
 }
 
-// privateOf is private for a given user. A file of another user may be readable by its
+// checkPrivateFor is private for a given user. A file of another user may be readable by its
 // group, because systemd and Kubernetes provide secrets as files of root that a service
 // reads through its group.
-func privateOf(mode fs.FileMode, owner, user int) error {
+func checkPrivateFor(mode fs.FileMode, owner, user int) error {
 	if owner != user && owner != 0 {
 		return fmt.Errorf("it is owned by user %d; its owner must be user %d", owner, user)
 	}

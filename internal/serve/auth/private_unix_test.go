@@ -19,7 +19,7 @@ func TestPrivate(t *testing.T) {
 		{0o440, 0, 1000, true}, {0o400, 0, 1000, true}, {0o444, 0, 1000, false}, {0o460, 0, 1000, false},
 		{0o440, 0, 0, false}, {0o440, 1001, 1000, false}, {0o600, 1001, 1000, false}, {0o600, 1000, 0, false},
 	} {
-		if got := privateOf(c.mode, c.owner, c.user) == nil; got != c.want {
+		if got := checkPrivateFor(c.mode, c.owner, c.user) == nil; got != c.want {
 			t.Errorf("mode %o of user %d, read by %d: %v", c.mode, c.owner, c.user, got)
 		}
 	}

@@ -112,7 +112,7 @@ func (t *Tokens) refresh() error {
 	if info.IsDir() {
 		return fmt.Errorf("%s is a directory", t.path)
 	}
-	if err := private(info); err != nil {
+	if err := checkPrivate(info); err != nil {
 		return fmt.Errorf("%s: %w", t.path, err)
 	}
 	data, err := os.ReadFile(t.path)

@@ -21,7 +21,7 @@ func TestInstructions(t *testing.T) {
 		"too long": {[]engine.Instructions{{Server: "a", Text: long}, {Server: "b", Text: "y" + long}},
 			"\n\nInstructions of the MCP server \"a\":\n  " + long[:maxInstructions/2] + " […]\n\nInstructions of the MCP server \"b\":\n  y" + long[:maxInstructions/2-2] + " […]"},
 	} {
-		if got := joined(tt.has); got != tt.want {
+		if got := joinInstructions(tt.has); got != tt.want {
 			t.Errorf("%s: %q, want %q", name, got, tt.want)
 		}
 	}

@@ -193,14 +193,14 @@ func (v *View) Instructions(ctx context.Context) string {
 			offered[t.Server] = true
 		}
 	}
-	return joined(slices.DeleteFunc(slices.Clone(v.instructions), func(one engine.Instructions) bool {
+	return joinInstructions(slices.DeleteFunc(slices.Clone(v.instructions), func(one engine.Instructions) bool {
 		return !offered[one.Server]
 	}))
 }
 
-// joined returns instructions, each under the name of its server. Lines are indented, so that none
+// joinInstructions returns instructions, each under the name of its server. Lines are indented, so that none
 // can pass for another server's. If the whole is too long, each server gets the same share.
-func joined(all []engine.Instructions) string {
+func joinInstructions(all []engine.Instructions) string {
 	size := 0
 	for _, one := range all {
 		size += len(one.Text)

@@ -230,7 +230,7 @@ func Describe(programs []Program, v Variables) []string {
 		if len(p.Argv) > 0 && p.Cwd != "" {
 			line += " (in " + quoteWord(p.Cwd) + ")"
 		}
-		switch vars := strings.Join(shown(p.Shown), ", "); {
+		switch vars := strings.Join(shownVariables(p.Shown), ", "); {
 		case vars == "":
 		case len(p.Argv) == 0:
 			line += " sets " + vars
@@ -248,9 +248,9 @@ func Describe(programs []Program, v Variables) []string {
 	return out
 }
 
-// shown renders variables with their values, unless their names say that these are
+// shownVariables renders variables with their values, unless their names say that these are
 // secret. A name that ends like ASKPASS or COMMAND says that the value is a program.
-func shown(env []string) []string {
+func shownVariables(env []string) []string {
 	var out []string
 	for _, entry := range env {
 		name, value, _ := strings.Cut(entry, "=")

@@ -54,7 +54,7 @@ func (f *File) Open() (trust.File, *document.Problem) {
 		limit = document.MaxFile
 	}
 	file, err := trust.ReadOwned(f.Path, limit)
-	if err == nil || missing(err) {
+	if err == nil || isMissing(err) {
 		return file, nil
 	}
 	p := document.Unreadable(f.Path, err)
@@ -64,7 +64,7 @@ func (f *File) Open() (trust.File, *document.Problem) {
 	return trust.File{}, &p
 }
 
-func missing(err error) bool {
+func isMissing(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }
 
@@ -76,7 +76,7 @@ func (f *File) servers(docs *document.Foreign, data []byte) ([]Server, []documen
 	}
 	for _, path := range f.With {
 		file, err := trust.ReadOwned(path, maxImport)
-		if missing(err) || err == nil && len(bytes.TrimSpace(file.Data)) == 0 {
+		if isMissing(err) || err == nil && len(bytes.TrimSpace(file.Data)) == 0 {
 			continue
 		}
 		var doc *document.Document

@@ -77,17 +77,17 @@ func (m *Merged) effective(row *table.Row) []Value {
 	if row.Type == table.Strings {
 		n = jsonx.NewStrings(m.List(row.Name).Values())
 	} else if row.Name == RulesKey {
-		n = united(m.Rules())
+		n = unite(m.Rules())
 	} else if row.Merge == table.Unite {
-		n = united(all)
+		n = unite(all)
 	}
 	out.JSON, out.Origin = row.Masked(n), last.Origin
 	return []Value{out}
 }
 
-// united combines lists, and objects of lists by key. For values of other forms, it returns that of
+// unite combines lists, and objects of lists by key. For values of other forms, it returns that of
 // the last scope.
-func united(all []layers.Setting) *jsonx.Value {
+func unite(all []layers.Setting) *jsonx.Value {
 	if all[0].Value.Kind == jsonx.Array {
 		out := jsonx.NewArray()
 		for _, e := range all {

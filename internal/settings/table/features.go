@@ -118,7 +118,7 @@ func featureRows() []Row {
 				},
 				{
 					Name: "per", Type: Duration, Required: true,
-					Check: refuse(outside(math.MaxInt64), "must be a duration of more than 0", "such as 1m or 24h"),
+					Check: refuse(outsideRange(math.MaxInt64), "must be a duration of more than 0", "such as 1m or 24h"),
 					Doc:   "The time, from the first call that is counted.",
 				},
 			},

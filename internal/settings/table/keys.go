@@ -323,7 +323,7 @@ func hookFields() []Row {
 			// Without a limit a hook could block every call.
 			{
 				Name: "timeout", Type: Duration, Default: `"10s"`,
-				Check: refuse(outside(time.Hour), "must be a duration of more than 0, at most 1h", "such as 5s"),
+				Check: refuse(outsideRange(time.Hour), "must be a duration of more than 0, at most 1h", "such as 5s"),
 				Doc:   "Time limit of the command, at most 1h.",
 			},
 		}})

@@ -111,10 +111,10 @@ func ParseNetwork(n *jsonx.Value) (word string, hosts []string, err error) {
 // parseHost returns a host in lower case, with the port if it has one. Names may begin with "*.", and
 // "*" is any port.
 func parseHost(n *jsonx.Value) (string, error) {
-	text := strings.ToLower(literal(n))
+	text := strings.ToLower(literalText(n))
 	host, port := splitHost(text)
 	if n.Kind != jsonx.String || !isHost(strings.TrimPrefix(host, "*.")) || port != "*" && !isPort(port) {
-		return "", fmt.Errorf(`%q is not a host; write it as "example.com" or "example.com:8443"`, literal(n))
+		return "", fmt.Errorf(`%q is not a host; write it as "example.com" or "example.com:8443"`, literalText(n))
 	}
 	if text == host && strings.Contains(host, ":") {
 		return "[" + host + "]", nil

@@ -18,7 +18,7 @@ func Schema() json.RawMessage {
 		for _, s := range all() {
 			for _, name := range []string{s.Name, s.Twin} {
 				if name != "" && strings.Contains(name, ".") == groups {
-					place(root, strings.Split(name, "."), schemaOf(&s))
+					insert(root, strings.Split(name, "."), schemaOf(&s))
 				}
 			}
 		}
@@ -35,8 +35,8 @@ func schemaObject(description string) map[string]any {
 		"properties": map[string]any{}, "additionalProperties": false}
 }
 
-// place puts a setting into the groups named by the dots in its name.
-func place(object map[string]any, path []string, schema map[string]any) {
+// insert puts a setting into the groups named by the dots in its name.
+func insert(object map[string]any, path []string, schema map[string]any) {
 	properties, ok := object["properties"].(map[string]any)
 	if !ok { // only for a group inside a foreign setting, which the table does not have
 		return
@@ -56,7 +56,7 @@ func place(object map[string]any, path []string, schema map[string]any) {
 		group = schemaObject("Group of settings")
 		properties[path[0]] = group
 	}
-	place(group, path[1:], schema)
+	insert(group, path[1:], schema)
 }
 
 func schemaOf(s *Row) map[string]any {

@@ -14,8 +14,8 @@ import (
 	"github.com/toolreg/toolreg/internal/settings/document"
 )
 
-// literal returns the text of a string, or the number as written.
-func literal(n *jsonx.Value) string {
+// literalText returns the text of a string, or the number as written.
+func literalText(n *jsonx.Value) string {
 	if n.Is(jsonx.Number) {
 		return strings.Trim(n.Token, `"`) // package document quotes what JSON could not read
 	}
@@ -28,7 +28,7 @@ const expectedDuration = `expected whole milliseconds or a duration such as "30s
 func ParseDuration(n *jsonx.Value) (time.Duration, error) {
 	switch n.Kind {
 	case jsonx.Number:
-		return parseMillis(literal(n))
+		return parseMillis(literalText(n))
 	case jsonx.String:
 		d, err := time.ParseDuration(n.Text())
 		if err != nil || d < 0 {
@@ -80,7 +80,7 @@ func ParseSize(n *jsonx.Value) (int64, error) {
 	if n.Kind != jsonx.Number && n.Kind != jsonx.String {
 		return 0, errors.New(`expected bytes or a size such as "10MiB", got ` + document.TypeName(n))
 	}
-	text := literal(n)
+	text := literalText(n)
 	digits := strings.TrimRight(text, "KMGTkiBb ")
 	number, err := strconv.ParseInt(digits, 10, 64)
 	unit := unitOf(strings.TrimSpace(text[len(digits):]))
@@ -117,7 +117,7 @@ func ParseInt(n *jsonx.Value) (int, error) {
 		return 0, errors.New("expected an integer, got " + document.TypeName(n))
 	}
 	const most = min(math.MaxInt, 1<<53) // leaves room for small multiples of it
-	i, err := strconv.ParseInt(literal(n), 10, 64)
+	i, err := strconv.ParseInt(literalText(n), 10, 64)
 	if i > most {
 		return 0, fmt.Errorf("expected an integer of at most %d", int(most))
 	}
@@ -142,8 +142,8 @@ func isZero(n *jsonx.Value) bool {
 	return err == nil && i == 0
 }
 
-// outside reports a duration that is 0, or longer than most.
-func outside(most time.Duration) func(*jsonx.Value) bool {
+// outsideRange reports a duration that is 0, or longer than most.
+func outsideRange(most time.Duration) func(*jsonx.Value) bool {
 	return func(n *jsonx.Value) bool {
 		d, err := ParseDuration(n)
 		return err == nil && (d <= 0 || d > most)
@@ -216,7 +216,7 @@ func whenTrue(n *jsonx.Value) bool { return n.Is(jsonx.True) }
 
 func whenFalse(n *jsonx.Value) bool { return n.Is(jsonx.False) }
 
-func whenFilled(n *jsonx.Value) bool { return len(n.Items)+len(n.Members) > 0 || literal(n) != "" }
+func whenFilled(n *jsonx.Value) bool { return len(n.Items)+len(n.Members) > 0 || literalText(n) != "" }
 
 func whenText(text string) func(*jsonx.Value) bool {
 	return func(n *jsonx.Value) bool { return n.Text() == text }

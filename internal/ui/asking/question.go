@@ -24,7 +24,7 @@ func question(v *ui.View, q *exec.Question) {
 	case registry.PreviewExec:
 		command(v, q)
 	case registry.PreviewMCP:
-		server(v, q)
+		showServer(v, q)
 	default:
 		info(v, q)
 	}
@@ -38,12 +38,12 @@ func question(v *ui.View, q *exec.Question) {
 		v.Printf("Sandbox: %s", ui.Line(sandbox))
 	}
 	v.Printf("Reason: %s", ui.Line(q.Verdict.Reason))
-	changes(v, q.Verdict.Changes)
+	showChanges(v, q.Verdict.Changes)
 	v.Printf("")
 }
 
 func command(v *ui.View, q *exec.Question) {
-	v.Printf("%s wants to run%s:", toolName(q.Tool), again(q))
+	v.Printf("%s wants to run%s:", toolName(q.Tool), repeatNote(q))
 	v.Quote(commandOf(q))
 	if roots := q.Verdict.Roots(); len(roots) > 0 {
 		v.Printf("Programs: %s", ui.Line(strings.Join(roots, ", ")))
@@ -61,7 +61,7 @@ func command(v *ui.View, q *exec.Question) {
 	v.Printf("Directory: %s", name(dir))
 }
 
-func server(v *ui.View, q *exec.Question) {
+func showServer(v *ui.View, q *exec.Question) {
 	if q.Tool.IsMCP() {
 		v.Printf("MCP server %s wants to run its tool %s with:", name(q.Tool.Server), name(q.Tool.ServerTool))
 	} else {
@@ -110,12 +110,12 @@ func params(v *ui.View, params json.RawMessage) {
 // if there are none.
 func Changes(list []policy.Change, width int) string {
 	v := ui.View{Width: width}
-	changes(&v, list)
+	showChanges(&v, list)
 	return v.Take()
 }
 
-// changes shows what has changed since the tool was approved.
-func changes(v *ui.View, list []policy.Change) {
+// showChanges shows what has changed since the tool was approved.
+func showChanges(v *ui.View, list []policy.Change) {
 	for _, c := range list {
 		part := c.Part
 		if part == "behind" {
@@ -193,7 +193,7 @@ func brief(v *ui.View, q *exec.Question) {
 		added, removed := ui.DiffCounts(p.Diff)
 		v.Line("Change " + name(p.FileName) + fmt.Sprintf(": +%d -%d", added, removed))
 	case p.Kind == registry.PreviewExec:
-		run := "Run" + again(q) + ": "
+		run := "Run" + repeatNote(q) + ": "
 		if p.Background {
 			run = "Run in the background, even after this call: "
 		}
@@ -208,8 +208,8 @@ func brief(v *ui.View, q *exec.Question) {
 	}
 }
 
-// again says that a call would run for the second time; "" if it would not.
-func again(q *exec.Question) string {
+// repeatNote says that a call would run for the second time; "" if it would not.
+func repeatNote(q *exec.Question) string {
 	if len(q.Denied) == 0 {
 		return ""
 	}

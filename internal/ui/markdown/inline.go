@@ -50,7 +50,7 @@ func (p *painter) children(parent ast.Node, style ui.Style) {
 }
 
 func (p *painter) text(n *ast.Text, style ui.Style) {
-	p.add(literal(string(n.Segment.Value(p.source)), true), style)
+	p.add(unescape(string(n.Segment.Value(p.source)), true), style)
 	if !n.SoftLineBreak() && !n.HardLineBreak() {
 		return
 	}
@@ -96,9 +96,9 @@ func (p *painter) link(n ast.Node, noLabel string, destination, title []byte, st
 		p.add("]()", style)
 		return
 	}
-	address := literal(string(destination), false)
+	address := unescape(string(destination), false)
 	if title != nil {
-		address += ` "` + oneLine(literal(string(title), false)) + `"`
+		address += ` "` + oneLine(unescape(string(title), false)) + `"`
 	}
 	inner := painter{document: p.document, color: p.color, joined: p.joined, cell: p.cell}
 	inner.children(n, style|ui.Underline)
@@ -119,8 +119,8 @@ func (p *painter) link(n ast.Node, noLabel string, destination, title []byte, st
 
 func oneLine(s string) string { return strings.ReplaceAll(s, "\n", " ") }
 
-// literal resolves escapes and character references, and <br> if breaks is set.
-func literal(s string, breaks bool) string {
+// unescape resolves escapes and character references, and <br> if breaks is set.
+func unescape(s string, breaks bool) string {
 	var b strings.Builder
 	for {
 		at := strings.IndexAny(s, `\&<`)

@@ -34,7 +34,7 @@ func Render(text string, o Options) string {
 	if o.Width <= 0 {
 		o.Width = 80
 	}
-	r := &renderer{document: parse(source(text), o.Color), color: o.Color}
+	r := &renderer{document: parse(safeText(text), o.Color), color: o.Color}
 	r.blocks(r.root, frame{width: max(o.Width, 20)})
 	return r.b.String()
 }
@@ -266,8 +266,8 @@ func isJSON(text string) bool {
 	return text != "" && (text[0] == '{' || text[0] == '[') && json.Valid([]byte(text))
 }
 
-// source makes text safe to show, expands tabs and removes trailing blanks.
-func source(text string) string {
+// safeText makes text safe to show, expands tabs and removes trailing blanks.
+func safeText(text string) string {
 	text = strings.ReplaceAll(text, "\r\n", "\n")
 	all := strings.Split(strings.Trim(ui.Visible(text), "\n"), "\n")
 	for i, l := range all {

@@ -82,7 +82,7 @@ func inName(word, name string) (score int, marks []int) {
 	at, score := findWord(word, name, scoreWithin, scoreWord)
 	switch {
 	case score == 0:
-		return spread(word, name)
+		return spreadScore(word, name)
 	case word == name:
 		score = scoreName
 	case at == 0:
@@ -118,9 +118,9 @@ func beginsWord(text string, at int) bool {
 	return at == 0 || !unicode.IsLetter(r) && !unicode.IsDigit(r)
 }
 
-// spread finds the letters of a word in the name, in order. It chooses the shortest
+// spreadScore finds the letters of a word in the name, in order. It chooses the shortest
 // match that ends where the first match ends.
-func spread(word, name string) (score int, marks []int) {
+func spreadScore(word, name string) (score int, marks []int) {
 	letters := []rune(word)
 	next, end := 0, 0
 	for at, r := range name {

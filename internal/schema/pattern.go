@@ -39,6 +39,12 @@ func IsCommonPattern(pattern string) bool {
 	inClass := false
 	for i := 0; i < len(pattern); i++ {
 		rest := pattern[i:]
+		for _, assertion := range []string{"^", "$", `\b`, `\B`} { // Python repeats none
+			after, found := strings.CutPrefix(rest, assertion)
+			if found && !inClass && after != "" && strings.Contains("*+?{", after[:1]) {
+				return false
+			}
+		}
 		switch {
 		case rest[0] == '\\':
 			if len(rest) < 2 || strings.IndexByte("AzZQECpP123456789", rest[1]) >= 0 || strings.HasPrefix(rest, `\x{`) {
@@ -58,10 +64,8 @@ func IsCommonPattern(pattern string) bool {
 			if body := strings.TrimPrefix(rest[1:], "^"); strings.HasPrefix(body, "]") {
 				return false
 			}
-		case strings.HasPrefix(rest, "(?"):
-			if !strings.HasPrefix(rest, "(?:") {
-				return false
-			}
+		case strings.HasPrefix(rest, "(?") && !strings.HasPrefix(rest, "(?:"), strings.HasPrefix(rest, "{,"):
+			return false
 		}
 	}
 	return true

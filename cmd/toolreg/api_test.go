@@ -32,6 +32,9 @@ func handleAPI(w http.ResponseWriter, r *http.Request) {
 		respond("image/gif", http.StatusOK, string(data))
 	case "nothing":
 		w.WriteHeader(http.StatusNoContent)
+	case "made":
+		w.Header().Set("Location", "/made/7")
+		w.WriteHeader(http.StatusCreated)
 	case "problem":
 		respond("application/problem+json", http.StatusConflict, `{"title":"Taken","detail":"The cage is full.","token":"`+r.Header.Get("Authorization")+`"}`)
 	case "document": // with the validators of the file that the query names

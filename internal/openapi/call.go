@@ -230,8 +230,13 @@ func (o *operation) result(ctx context.Context, resp *http.Response, body []byte
 	out := registry.Result{Summary: summary}
 	switch {
 	case len(body) == 0:
-		out.Content = []registry.Content{registry.TextContent(fmt.Sprintf("The API answered %d %s without content.",
-			resp.StatusCode, http.StatusText(resp.StatusCode)))}
+		said := fmt.Sprintf("The API answered %d %s without content.", resp.StatusCode, http.StatusText(resp.StatusCode))
+		for _, name := range []string{"Location", "Operation-Location"} { // of what was created, or goes on
+			if value := resp.Header.Get(name); value != "" {
+				said += "\n" + name + ": " + text.Quote(o.client.hide(value))
+			}
+		}
+		out.Content = []registry.Content{registry.TextContent(said)}
 	case spec.IsJSON(kind) && !cut && jsonx.Check(body, jsonx.Options{}) == nil:
 		body = bytes.TrimSpace(body)
 		out.Content = []registry.Content{registry.TextContent(string(body))}

@@ -2,6 +2,7 @@ package provider
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -334,18 +335,15 @@ func (e *UnreadableError) Error() string {
 }
 
 // splitStream returns the events of a stream; nil if the data is not a stream.
-func (f Format) splitStream(data []byte) ([]json.RawMessage, error) {
-	var events []json.RawMessage
+func (f Format) splitStream(data []byte) (events []json.RawMessage, err error) {
+	field, _, _ := bytes.Cut(data, []byte(":"))
 	switch {
 	case f.join == nil:
 		return nil, nil
-	case isSSE(data):
+	case slices.Contains([]string{"data", "event", "id", "retry", ""}, string(field)): // "" is a comment
 		events = splitSSE(data)
 	case f.Name == "bedrock" && bytes.HasPrefix(data, []byte{0}): // the first byte of a length
-		var err error
-		if events, err = splitFrames(data); err != nil {
-			return nil, err
-		}
+		events, err = splitFrames(data)
 	case f.Name == "bedrock" && isBedrockEvent(data):
 		events = splitLines(data)
 	case f.Name == "gemini" && isGeminiChunks(data):
@@ -363,7 +361,7 @@ func (f Format) splitStream(data []byte) ([]json.RawMessage, error) {
 		}
 	}
 	if len(events) == 0 {
-		return nil, errUnfinished
+		return nil, cmp.Or(err, errUnfinished)
 	}
 	return events, nil
 }

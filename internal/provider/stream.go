@@ -19,13 +19,6 @@ import (
 // errUnfinished reports that a stream has no event that ends the response.
 var errUnfinished = errors.New("the stream ended before the response was finished; request the response again")
 
-// isSSE reports whether data begins with a field or a comment of server-sent events.
-func isSSE(data []byte) bool {
-	return slices.ContainsFunc([]string{"data:", "event:", "id:", "retry:", ":"}, func(field string) bool {
-		return bytes.HasPrefix(data, []byte(field))
-	})
-}
-
 // splitSSE returns the data of server-sent events without OpenAI's "[DONE]". The last event
 // needs no empty line after it, since JSON that is cut off is not valid, and neither does one that is a whole line:
 // filters such as grep remove empty lines.

@@ -64,9 +64,9 @@ type callback struct {
 	served   sync.WaitGroup
 }
 
-// listen starts the server for the browser's return: at the redirect URI of the
-// settings, or that of the registered client, or at any free port. It accepts
-// connections only from this machine.
+// listen starts the server to which the browser returns: at the redirect URI of the settings, or
+// that of the registered client, or at any free port. It accepts connections only from this
+// machine.
 func (s *server) listen(ctx context.Context, old *record, state string) (*callback, error) {
 	fixed := s.config.RedirectURI
 	if fixed == "" && old != nil && old.Client.Registered {

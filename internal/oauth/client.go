@@ -61,10 +61,10 @@ func New(s settings.Server, store *Store, warn func(error)) *Client {
 	return c
 }
 
-// ForAPI returns the Client of an API with the setting oauth, which is expanded. In contrast
-// to an MCP server, an API is not asked how to log in: its settings name the issuer or the
-// endpoints, its tokens are for no resource (RFC 8707), which many authorization servers do
-// not accept, and no request is sent without a token.
+// ForAPI returns the Client of an API with the setting oauth, which is expanded. Unlike an MCP
+// server, an API is not asked how to log in: its settings name the issuer or the endpoints, its
+// tokens have no resource (RFC 8707), because many authorization servers do not accept one, and no
+// request is sent without a token.
 func ForAPI(a settings.API, store *Store, warn func(error)) *Client {
 	if a.URL == "" {
 		a.URL = root(a.Spec)
@@ -74,8 +74,9 @@ func ForAPI(a settings.API, store *Store, warn func(error)) *Client {
 	return c
 }
 
-// Reread says how the settings are expanded again when the authorization server refuses a login without a user:
-// secrets from files and commands are good for a time only. Call it before anything else.
+// Reread sets how to expand the settings again when the authorization server refuses a login
+// without a user: secrets from files and commands may have been replaced. Call it before any other
+// method.
 func (c *Client) Reread(expand func(context.Context) (*settings.OAuth, error)) {
 	c.secrets.Reread(func(ctx context.Context) (secrets, error) {
 		now, err := expand(ctx)
@@ -86,8 +87,8 @@ func (c *Client) Reread(expand func(context.Context) (*settings.OAuth, error)) {
 	})
 }
 
-// For makes the login that of a client of serve (oauth.per: client); "" is the person's. Call
-// it before anything else.
+// For selects the login of a client of serve (oauth.per: client); "" means the person's. Call it
+// before any other method.
 func (c *Client) For(client string) *Client {
 	c.client = client
 	return c
@@ -115,9 +116,9 @@ func secretsOf(o settings.OAuth) secrets {
 	return secrets{o.ClientSecret, o.PrivateKey, o.Assertion, o.IDToken}
 }
 
-// server is an MCP server or an API as the settings describe it, and whose login there is meant. It
-// talks to authorization servers and reads and writes the stored login, but knows nothing of the
-// state of a [Client]: nothing of it changes once it is in use.
+// server is an MCP server or an API as the settings describe it, together with whose login it is.
+// It talks to authorization servers and reads and writes the stored login, but does not know the
+// state of a [Client], and does not change once it is in use.
 type server struct {
 	name    string // in the settings
 	isAPI   bool
@@ -188,9 +189,9 @@ func (s *server) needLogin(reason string) error {
 	return &registry.Failure{Text: reason + "; run " + command, Kind: registry.ErrNeedsLogin}
 }
 
-// disclosing reports whether a secret of the settings would be sent to an
-// authorization server that the MCP server specifies. Signatures of a private
-// key are not such secrets, because they are valid for only one issuer.
+// disclosing reports whether a secret of the settings would be sent to an authorization server that
+// the MCP server specifies. A signature made with a private key discloses nothing, because it is
+// valid for only one issuer.
 func (s *server) disclosing() bool {
 	o := s.config
 	return o.ClientID != "" && o.ClientSecret+o.Assertion != "" && o.Issuer == "" && o.TokenURL == ""
@@ -218,8 +219,8 @@ func (s *server) readRecord(ctx context.Context) (*record, error) {
 	return parseRecord(data, s.key())
 }
 
-// update replaces the stored login while holding its lock. change receives nil if there
-// is no readable record; its result is saved, and nil changes nothing.
+// update replaces the stored login while holding its lock. change receives nil if there is no
+// readable record; its result is saved, unless it is nil.
 func (s *server) update(ctx context.Context, change func(*record) (*record, error)) error {
 	place, err := s.place(ctx)
 	if err != nil {

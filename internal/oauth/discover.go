@@ -57,9 +57,9 @@ type authority struct {
 	unnamed  bool     // the settings have the endpoints, but not the issuer
 }
 
-// discover finds the authorization server with the protected resource metadata
-// of the MCP server, or else at its root as in revision 2025-03-26. Settings
-// override both, and for an API only they count.
+// discover finds the authorization server with the protected resource metadata of the MCP server,
+// or else at its root as in revision 2025-03-26. Settings override both; for an API, only the
+// settings are used.
 func (s *server) discover(ctx context.Context, w *web, ch challenge) (*authority, error) {
 	o := s.config
 	a := &authority{resource: s.url} // unless the server specifies another one (RFC 8707; MCP, canonical server URI)
@@ -284,7 +284,8 @@ func (i identity) covers(scopes []string) bool {
 		!slices.ContainsFunc(scopes, func(s string) bool { return !slices.Contains(i.Scopes, s) })
 }
 
-// doubt notes in the stored login that its client may be unknown to the issuer. A login that succeeds replaces it.
+// doubt records in the stored login that its client may be unknown to the issuer. A login that
+// succeeds replaces it.
 func (s *server) doubt(ctx context.Context, id string) error {
 	return s.update(ctx, func(r *record) (*record, error) {
 		if r != nil && r.Client.ID == id {
@@ -303,8 +304,8 @@ func isDocument(id string) bool {
 	return err == nil && u.Scheme == "https" && u.Host != "" && u.Path != "" && u.Path != "/"
 }
 
-// register registers a new client (RFC 7591), without a secret if the server
-// supports that, for scopes; none means those that the server decides.
+// register registers a new client (RFC 7591), without a secret if the server supports that, for the
+// given scopes; without any, the server decides.
 func (s *server) register(ctx context.Context, w *web, a *authority,
 	redirect string, scopes []string) (identity, error) {
 	takes := a.AuthMethods

@@ -237,9 +237,9 @@ func (s *server) finish(ctx context.Context, w *web, b *begun, got reply) (*reco
 }
 
 // Begin begins a login whose user has a browser elsewhere, which returns to redirect with a state
-// that begins with prefix. It returns the URL at which the user logs in and what [Client.Finish]
-// needs, in which there are secrets. A secret of the settings is sent only to an authorization
-// server that they name.
+// that begins with prefix. It returns the URL at which the user logs in and the data that
+// [Client.Finish] needs, which contains secrets. A secret of the settings is sent only to an
+// authorization server that they name.
 func (c *Client) Begin(ctx context.Context, redirect, prefix string) (address string, pending []byte, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

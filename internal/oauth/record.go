@@ -41,13 +41,13 @@ type identity struct {
 	Registered    bool   `json:"registered,omitempty"`    // by us, at the issuer of the record
 	SecretExpires int64  `json:"secretExpires,omitempty"` // Unix seconds; 0 means never
 
-	// Scopes are those with which the client was registered: some issuers give it no others. None means that
-	// the issuer decides.
+	// Scopes are those with which the client was registered: some issuers give it no others. Empty
+	// means that the issuer decides.
 	Scopes []string `json:"scopes,omitempty"`
 
-	// Doubted says that a login with a registered client has begun and not succeeded. Issuers forget clients,
-	// or refuse it a scope, and show that to nobody but the person in the browser, so the next login registers
-	// another one.
+	// Doubted says that a login with a registered client has begun and not succeeded. An issuer
+	// that has forgotten the client, or refuses it a scope, shows that only to the person in the
+	// browser, so the next login registers another one.
 	Doubted bool `json:"doubted,omitempty"`
 }
 
@@ -91,8 +91,8 @@ type Store struct {
 type Place interface {
 	// Read returns a login; nil if there is none.
 	Read(ctx context.Context, key string) ([]byte, error)
-	// Update replaces a login by the result of change, unless that is nil, while nobody else
-	// changes it.
+	// Update replaces a login by the result of change, unless that is nil, while nobody else can
+	// change it.
 	Update(ctx context.Context, key string, change func(old []byte) ([]byte, error)) error
 	// Remove deletes a login.
 	Remove(ctx context.Context, key string) error
@@ -136,7 +136,7 @@ func (f folder) Remove(ctx context.Context, key string) error {
 	return f.Dir.Remove(ctx, fileName(key))
 }
 
-// Each implements Place. What cannot be read is nil.
+// Each implements Place. A login that cannot be read is passed as nil.
 func (f folder) Each(_ context.Context, use func([]byte, func(context.Context) error) error) error {
 	names, err := f.Names(filePrefix, fileSuffix)
 	for _, name := range names {

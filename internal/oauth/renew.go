@@ -23,8 +23,8 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// renewalGrace is how long a renewal continues after its run was canceled: if a
-// refresh token were used but not replaced, the login would be lost.
+// renewalGrace is how long a renewal continues after its run was canceled: the login would be lost
+// if a refresh token were used and its replacement not received.
 const renewalGrace = 2 * time.Second
 
 // withGrace returns a context that outlives ctx by renewalGrace.
@@ -91,11 +91,11 @@ func (c *Client) next(ctx context.Context, w *web, r *record, ch challenge) (*re
 	refused, isRefused := errors.AsType[*tokenError](err)
 	switch {
 	case isRefused && slices.Contains([]string{"invalid_grant", "invalid_client",
-		"unauthorized_client", "access_denied", "invalid_scope"}, refused.code): // for good
+		"unauthorized_client", "access_denied", "invalid_scope"}, refused.code): // permanently
 		r.Token = token{Scopes: r.Token.Scopes} // so that it is not used again
 		r.Client.Doubted = true
 		return r, c.needLogin("your login has expired")
-	case isRefused && !refused.mayPass(): // many servers refuse an expired refresh token with a code of their own, or none
+	case isRefused && !refused.mayPass(): // many servers refuse an expired refresh token with their own error code, or with none
 		return nil, c.needLogin(fmt.Sprintf("its token cannot be renewed at %s (%s)", r.Issuer, refused))
 	case err != nil:
 		return nil, fmt.Errorf("renewing its token at %s: %w", r.Issuer, err)
@@ -241,8 +241,8 @@ func (s *server) scopes(a *authority, old *record, ch challenge, asked []string)
 	return cleanScopes(out)
 }
 
-// proofKey returns the key for a login: that of the login before, "" for none, or a new one.
-// It returns "" if tokens are not bound.
+// proofKey returns the key for a login: that of the earlier login (before; "" for none), or a new
+// one. It returns "" if tokens are not bound.
 func (s *server) proofKey(a *authority, before string) (string, error) {
 	supported := slices.Contains(a.ProofAlgorithms, proofAlgorithm)
 	switch o := s.config; {

@@ -166,9 +166,8 @@ func (c *Client) misses(scopes []string) bool {
 		slices.ContainsFunc(scopes, func(s string) bool { return !slices.Contains(c.record.Token.Scopes, s) })
 }
 
-// needScope returns the error of a login without a user that lacks a scope. The server
-// must not decide what a program's credentials are good for, so only the settings can
-// widen it.
+// needScope returns the error for a login without a user that lacks a scope. The server must not
+// decide what a program's credentials are used for, so only the settings can add scopes.
 func (s *server) needScope(ch challenge) error {
 	if len(ch.scopes) == 0 {
 		return errors.New(

@@ -264,8 +264,8 @@ func algorithmOf(key any) (jose.SignatureAlgorithm, error) {
 // that support DPoP support it in practice.
 const proofAlgorithm = "ES256"
 
-// noncedError is the error code of a request whose proof lacks the nonce of the server
-// (RFC 9449 sections 8 and 9).
+// noncedError is the error code for a proof that lacks the server's nonce (RFC 9449 sections 8 and
+// 9).
 const noncedError = "use_dpop_nonce"
 
 // addProof adds a proof to a request (RFC 9449 section 4.2). token is the access token that the

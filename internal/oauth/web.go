@@ -39,7 +39,7 @@ type web struct {
 	named    map[string]bool // host names of the settings in lower case
 	loopback bool            // the MCP server itself is on this machine
 	origin   string          // of the MCP server
-	headers  http.Header     // for this origin alone: a gateway before it may admit nobody without them
+	headers  http.Header     // only for this origin: a gateway in front of it may require them
 	base     *http.Transport
 	client   *http.Client
 	status   int    // of the last response
@@ -303,8 +303,8 @@ func answered(status int, data []byte) (document, error) {
 	return d, err
 }
 
-// document is a JSON object of a server. Members of another type than the standards give them count as missing,
-// because servers get wrong what few clients read.
+// document is a JSON object from a server. Members whose type the standards do not allow count as
+// missing, because servers make mistakes in members that few clients read.
 type document []byte
 
 func (d document) text(name string) string {
@@ -331,7 +331,7 @@ func (d document) flag(name string) bool {
 	return strings.Trim(string(jsonx.Get(json.RawMessage(d), name)), `"`) == "true"
 }
 
-// number returns a number that may be written as a text; 0 if it is none, or not positive.
+// number returns a number, which may be written as a string; 0 if it is missing or not positive.
 func (d document) number(name string) float64 {
 	n, err := strconv.ParseFloat(strings.Trim(string(jsonx.Get(json.RawMessage(d), name)), `"`), 64)
 	if err != nil || !(n > 0) {
@@ -361,7 +361,7 @@ func (e *tokenError) mayPass() bool {
 		slices.Contains([]string{"server_error", "temporarily_unavailable", "slow_down"}, e.code)
 }
 
-// takeNonce returns the nonce of a response, "" for none or one that is unusable.
+// takeNonce returns the nonce of a response; "" if there is none or it is unusable.
 func takeNonce(h http.Header) string {
 	if nonce := h.Get("DPoP-Nonce"); len(nonce) <= 1<<10 && isToken(nonce) {
 		return nonce

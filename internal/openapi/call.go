@@ -43,7 +43,7 @@ type operation struct {
 	outputs map[int]*registry.Validator // by the branch of the kind of responses
 }
 
-// load reads what calls need.
+// load reads the plan and the schemas, which calls need and listings do not.
 func (o *operation) load() {
 	if o.loadErr = o.op.Load(); o.loadErr != nil {
 		return
@@ -72,7 +72,7 @@ func (o *operation) checkParams(_ context.Context, call registry.Call) error {
 	return err
 }
 
-// preview says which request a call would send. Credentials are not in it.
+// preview returns the request that a call would send, without credentials.
 func (o *operation) preview(_ context.Context, call registry.Call) (registry.Preview, error) {
 	address := o.op.Path
 	r, err := o.request(call, func(_, _ string) (spec.File, error) { return spec.File{}, nil })
@@ -260,7 +260,8 @@ func wrapBody(body []byte) []byte {
 	return append(append([]byte(`{"value":`), body...), '}')
 }
 
-// checkOutput warns about a response that does not match what the document says of its status.
+// checkOutput warns about a response that does not match the schema that the document gives for its
+// status.
 func (o *operation) checkOutput(ctx context.Context, status int, body []byte) {
 	kind := o.op.Plan.OutputOf(status)
 	if kind == nil || !o.outputs[kind.Branch].Judges(ctx) {
@@ -270,7 +271,7 @@ func (o *operation) checkOutput(ctx context.Context, status int, body []byte) {
 	if err == nil && len(violations) == 0 {
 		return
 	}
-	if kind.Wrap != "" { // the member is ours: what is wrong with it concerns the whole response
+	if kind.Wrap != "" { // toolreg added the member, so the problem concerns the whole response
 		for i := range violations {
 			violations[i].Pointer = strings.TrimPrefix(violations[i].Pointer, "/"+kind.Wrap)
 		}
@@ -294,8 +295,8 @@ func (o *operation) checkOutput(ctx context.Context, status int, body []byte) {
 	})
 }
 
-// refusal describes an error response, in the words of its problem document if it has one
-// (RFC 9457).
+// refusal describes an error response, with the texts of its problem document if it has one (RFC
+// 9457).
 func (o *operation) refusal(resp *http.Response, kind string, body []byte) string {
 	out := fmt.Sprintf("%s %s answered %d %s",
 		o.op.Method, o.op.Path, resp.StatusCode, http.StatusText(resp.StatusCode))
@@ -320,7 +321,7 @@ func (o *operation) refusal(resp *http.Response, kind string, body []byte) strin
 	return out
 }
 
-// mediaOf guesses the type of a body without one.
+// mediaOf guesses the media type of a body that was sent without one.
 func mediaOf(body []byte) string {
 	if jsonx.Check(body, jsonx.Options{}) == nil {
 		return "application/json"
@@ -329,7 +330,7 @@ func mediaOf(body []byte) string {
 	return kind
 }
 
-// decoded returns text in UTF-8. A byte order mark says more than the name of a charset.
+// decoded returns text in UTF-8. A byte order mark has priority over the declared charset.
 func decoded(body []byte, charset string) string {
 	if enc, err := htmlindex.Get(cmp.Or(charset, text.XMLEncoding(body))); err == nil {
 		if out, _, err := transform.Bytes(unicode.BOMOverride(enc.NewDecoder()), body); err == nil {

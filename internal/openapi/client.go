@@ -29,9 +29,8 @@ const (
 	maxHeaderBytes = 256 << 10
 )
 
-// client sends the requests to an API. Credentials are added by its RoundTrip, to requests
-// to the API's own origin alone, so that no redirect carries them elsewhere or comes back
-// with them.
+// client sends the requests to an API. Its RoundTrip adds the credentials, and only to requests to
+// the API's own origin, so that no redirect takes them elsewhere or brings them back.
 type client struct {
 	api       settings.API // expanded
 	base      string       // address that the settings name for the API; "" means the document's servers
@@ -63,7 +62,7 @@ func newClient(api settings.API, o *Options) (*client, error) {
 			return nil, errors.New("its address has a user or a fragment; use auth to send credentials")
 		}
 		dialer.Allow = append(dialer.Allow, net.JoinHostPort(u.Hostname(), webaddr.PortOf(u)))
-		c.origin = webaddr.Origin(u) // that of baseUrl, else of the document
+		c.origin = webaddr.Origin(u) // the origin of baseUrl, or else that of the document
 	}
 	c.transport = &http.Transport{
 		ForceAttemptHTTP2: true, MaxResponseHeaderBytes: maxHeaderBytes,
@@ -109,11 +108,11 @@ func canChange(api settings.API) bool {
 		})
 }
 
-// maxTokens is how many tokens are masked: calls that run at once may have sent other ones
-// than the last.
+// maxTokens is how many recent tokens are masked: concurrent calls may have sent tokens other than
+// the last.
 const maxTokens = 4
 
-// sends notes a token that a response may repeat.
+// sends records a token that a response may repeat.
 func (c *client) sends(token string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -131,8 +130,7 @@ func (c *client) hide(text string) string {
 	return mask.Replace(text)
 }
 
-// hideIn masks the credentials in a body from the server, which has them with escapes if it
-// is JSON.
+// hideIn masks the credentials in a body from the server. In JSON they may contain escapes.
 func (c *client) hideIn(body []byte) []byte {
 	c.mu.Lock()
 	none := len(c.secrets)+len(c.api.Auth) == 0
@@ -169,8 +167,8 @@ func (c *client) hideStrings(v *jsonx.Value) (found bool) {
 	return found
 }
 
-// checkRedirect follows the redirects of requests that only read. Headers of the call do
-// not go to another origin, and an address that repeats a credential is not opened.
+// checkRedirect follows the redirects of requests that only read. It removes the headers of the
+// call at another origin, and refuses an address that repeats a credential.
 func (c *client) checkRedirect(r *http.Request, via []*http.Request) error {
 	first := via[0]
 	switch {
@@ -213,8 +211,8 @@ func (c *client) RoundTrip(r *http.Request) (*http.Response, error) {
 	})
 }
 
-// isOwn reports whether a request is to the API's own origin and no redirect on the way to it
-// was by another one, which could have chosen what is requested.
+// isOwn reports whether a request goes to the API's own origin and no other origin redirected it
+// there, which could have chosen what is requested.
 func (c *client) isOwn(r *http.Request) bool {
 	for ; webaddr.Origin(r.URL) == c.origin; r = r.Response.Request {
 		if r.Response == nil {
@@ -244,8 +242,8 @@ func (c credentials) authenticate(r *http.Request) {
 	}
 }
 
-// supplies reports whether the credentials of the settings have a header, a cookie or a part of the query,
-// and go to a server.
+// supplies reports whether the settings' credentials include a header, a cookie or a query
+// parameter and go to a server.
 func (c *client) supplies(server, in, name string) bool {
 	if u, err := url.Parse(server); err != nil || webaddr.Origin(u) != c.origin {
 		return false
@@ -273,12 +271,12 @@ func sendKey(r *http.Request, key *settings.APIKey) {
 	}
 }
 
-// maxSends limits how often a request is sent: with a proof that lacks the server's nonce,
-// with a token that has expired, and with a new one.
+// maxSends limits how often a request is sent: again with the server's nonce in the proof, with a
+// renewed token, and with that token's nonce.
 const maxSends = 3
 
-// authorized sends a request with the token of the login, and again if the login has another
-// token or proof after a refusal.
+// authorized sends a request with the login's token, and again after a refusal if the login then
+// has another token or proof.
 func (c *client) authorized(r *http.Request) (*http.Response, error) {
 	for sends := 1; ; sends++ {
 		token, err := c.login.Token(r.Context())

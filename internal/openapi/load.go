@@ -25,10 +25,10 @@ import (
 	"github.com/toolreg/toolreg/internal/webaddr"
 )
 
-// fileNote says in the description of a param that is a file what its value may be.
+// fileNote is added to the description of a param that is a file; it says what its value may be.
 const fileNote = "A file: its path in the workspace, or its content as a data: URI."
 
-// readDocument reads the document, unless the operations that are known are still those of it.
+// readDocument reads the document, unless the known operations are still up to date.
 func (s *Source) readDocument(ctx context.Context, c *client, known Known) (*spec.Document, error) {
 	doc := known.document()
 	if doc != nil && known.Fresh {
@@ -52,7 +52,7 @@ func (s *Source) readDocument(ctx context.Context, c *client, known Known) (*spe
 	return s.readLocal(ctx, o, known, doc)
 }
 
-// readLocal reads a document on disk; doc is that of which the operations are known.
+// readLocal reads a document on disk; doc is the known document with its operations.
 func (s *Source) readLocal(ctx context.Context, o spec.Options,
 	known Known, doc *spec.Document) (*spec.Document, error) {
 	folder, err := os.OpenRoot(filepath.Dir(o.Name))
@@ -85,7 +85,7 @@ func (s *Source) readLocal(ctx context.Context, o spec.Options,
 	return s.parse(ctx, data, o, &files)
 }
 
-// parse reads a document, and remembers it with its files.
+// parse reads a document and remembers it together with its files.
 func (s *Source) parse(ctx context.Context, data []byte, o spec.Options, files *[]fileFact) (*spec.Document, error) {
 	if bytes.HasPrefix(bytes.TrimSpace(data), []byte("<")) {
 		return nil, fmt.Errorf("%s is a web page, not a document in JSON or YAML", o.Name)
@@ -97,7 +97,7 @@ func (s *Source) parse(ctx context.Context, data []byte, o spec.Options, files *
 	return doc, err
 }
 
-// readRemote reads a document at an address; doc is that of which the operations are known.
+// readRemote reads a document at an address; doc is the known document with its operations.
 func (s *Source) readRemote(ctx context.Context, c *client, o spec.Options,
 	known Known, doc *spec.Document) (*spec.Document, error) {
 	var first *part
@@ -138,7 +138,7 @@ func (s *Source) readRemote(ctx context.Context, c *client, o spec.Options,
 	return s.parse(ctx, first.data, o, &files)
 }
 
-// unreadable returns why a file of the document cannot be read.
+// unreadable returns the error for a file of the document that cannot be read.
 func (s *Source) unreadable(path string, err error) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -155,8 +155,8 @@ type localFiles struct {
 	folder   *os.Root
 }
 
-// unchanged reports whether the files of a document have the content that they had, and
-// returns what is known of them now.
+// unchanged reports whether the files of a document still have the same content, and returns the
+// current facts about them.
 func (l *localFiles) unchanged(were []fileFact) (now []fileFact, same bool) {
 	for _, was := range were {
 		if was.Stamp == "" || l.stamp(was.Name) != was.Stamp {
@@ -234,11 +234,11 @@ func (l *localFiles) stat(name string) (fs.FileInfo, error) {
 	return info, err
 }
 
-// settled is the age of a change after which the next one has another time: times are as
-// coarse as the system's clock.
+// settled is the age from which the time of a change identifies it: the system's clock is coarse,
+// so a change right after another may get the same time.
 const settled = time.Second
 
-// stamp identifies the content of a file; "" if it can only be identified by reading it.
+// stamp identifies the content of a file without reading it; "" if that is not possible.
 func (l *localFiles) stamp(name string) string {
 	info, err := l.stat(name)
 	if err != nil {
@@ -264,10 +264,10 @@ func (o *Options) limited(r io.Reader) ([]byte, error) {
 type part struct {
 	data []byte
 	fact fileFact
-	same bool // it has not changed, so data is nil
+	same bool // unchanged, so data is nil
 }
 
-// part gets another file of a document, which must be on its host.
+// part gets another file of a document, which must be on the same host.
 func (s *Source) part(ctx context.Context, c *client, address string) (*part, error) {
 	own, err := url.Parse(c.api.Spec)
 	if err != nil {
@@ -280,7 +280,7 @@ func (s *Source) part(ctx context.Context, c *client, address string) (*part, er
 	return s.download(ctx, c, address, fileFact{})
 }
 
-// download gets a file of the document, unless it is still the one that was.
+// download gets a file of the document, unless it is unchanged.
 func (s *Source) download(ctx context.Context, c *client, address string, was fileFact) (*part, error) {
 	header := http.Header{}
 	if was.ETag != "" {
@@ -301,14 +301,14 @@ func (s *Source) download(ctx context.Context, c *client, address string, was fi
 		return &part{fact: was, same: true}, nil
 	}
 	if resp.StatusCode != http.StatusOK {
-		head, _ := io.ReadAll(io.LimitReader(resp.Body, 300)) // what there is of it
+		head, _ := io.ReadAll(io.LimitReader(resp.Body, 300)) // as much as can be read
 		return nil, fmt.Errorf("getting the document: %s: %s", resp.Status, text.Valid(string(head)))
 	}
 	data, err := s.opts.limited(resp.Body)
 	if err != nil {
 		return nil, fmt.Errorf("getting the document: %w", err)
 	}
-	data = c.hideIn(data) // a document may repeat what it was asked with, and is kept
+	data = c.hideIn(data) // a document may repeat the credentials of its request, and it is stored
 	p := &part{
 		data: data,
 		fact: fileFact{Name: address, Sum: sumOf(data), ETag: c.hide(resp.Header.Get("ETag")),
@@ -323,7 +323,7 @@ func sumOf(data []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// document returns the document of which the operations are known; nil if none are.
+// document returns the document that the known operations come from; nil if none are known.
 func (k *Known) document() *spec.Document {
 	if k.Operations == nil {
 		return nil

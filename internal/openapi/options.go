@@ -25,24 +25,25 @@ type Options struct {
 	Version     string // of toolreg, for servers; empty means "dev"
 	Limits      Limits
 
-	// AllowHosts are the hosts outside the public internet that may be reached, as in the
-	// setting fetch.allowHosts, in addition to those that the API's entry names.
+	// AllowHosts are hosts outside the public internet that may be contacted, as in the setting
+	// fetch.allowHosts, in addition to those that the API's entry names.
 	AllowHosts []string
-	// Proxy returns the proxy for an address, or nil. If it is nil, there is none.
+	// Proxy returns the proxy for an address, or nil for none. A nil Proxy means that no proxy is
+	// used.
 	Proxy func(*url.URL) (*url.URL, error)
 	// Auth returns the source of access tokens for an expanded API with the setting oauth.
 	Auth func(settings.API) Authorizer
-	// Unasked makes the first Discover use what is remembered of a document at an address
-	// without asking for it, because it was read a moment ago.
+	// Unasked makes the first Discover use a remembered document without asking its address,
+	// because it was read a moment ago.
 	Unasked bool
-	// Granted returns an error if the content of a file of a document on disk, given by its
-	// SHA-256, is not what a person has trusted. nil means all files may be used.
+	// Granted returns an error if a file of a document on disk, given by its path and SHA-256, does
+	// not have the content that a person has trusted. nil means all files may be used.
 	Granted func(path, sum string) error
 	// Memory remembers the operations of the document from run to run. nil means nothing is
 	// remembered.
 	Memory Memory
-	// Files returns a file of the workspace that a call names, and Paths what policy decides
-	// about for it. Both may be nil; then there are only data: URIs.
+	// Files returns a file of the workspace that a call names, and Paths the paths that the policy
+	// decides about for it. If they are nil, only data: URIs can be used.
 	Files func(call registry.Call, pointer, name string) (media string, data []byte, err error)
 	Paths func(name string) ([]string, error)
 	// Warn reports a problem with a response. May be nil.
@@ -69,11 +70,10 @@ type Authorizer interface {
 
 // Memory remembers the operations of a document, so that a later run need not read it again.
 type Memory interface {
-	// Load returns what is known. An error means that the document must not be asked for and
-	// nothing is known of it.
+	// Load returns what is known. An error means that nothing is known and the document must not be
+	// requested either.
 	Load(context.Context) (Known, error)
-	// Save stores what a run found: the operations, that they are still those of the
-	// document, or a failure.
+	// Save stores what a run found: the operations, the fact that they are unchanged, or a failure.
 	Save(context.Context, Known)
 }
 
@@ -87,10 +87,10 @@ func (noMemory) Save(context.Context, Known) {}
 // Known is what is known of a document.
 type Known struct {
 	Operations []byte // as spec.Encode writes them; nil means none
-	Facts      Facts  // of the document that they are from
+	Facts      Facts  // of the document that the operations come from
 	Asked      time.Time
 	Fresh      bool  // do not ask whether the document has changed
-	Failure    error // that of a recent run, for a document at an address; nil means none
+	Failure    error // of a recent run, for a document at an address; nil means none
 }
 
 // Facts identify the content of a document.
@@ -103,7 +103,7 @@ type Facts struct {
 type fileFact struct {
 	Name     string `json:"name"`
 	Sum      string `json:"sum,omitempty"`   // sha256, hex
-	Stamp    string `json:"stamp,omitempty"` // with the same one, a file need not be read again
+	Stamp    string `json:"stamp,omitempty"` // an unchanged stamp means the file need not be read again
 	ETag     string `json:"etag,omitempty"`
 	Modified string `json:"modified,omitempty"` // as the server wrote it
 }

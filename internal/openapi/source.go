@@ -1,9 +1,8 @@
-// Package openapi makes tools of the operations of HTTP APIs that OpenAPI documents
-// describe. A [Source] is one entry of the setting openapi: it gets the document, from a
-// file or an address, lets package spec read it, and sends the requests of calls.
+// Package openapi makes tools of the operations of HTTP APIs that OpenAPI documents describe. A
+// [Source] is one entry of the setting openapi: it gets the document, from a file or an address,
+// has package spec read it, and sends the requests of calls.
 //
-// Credentials come from the settings alone and go to the origin that the settings name and
-// to no other.
+// Credentials come only from the settings, and go only to the origin that the settings name.
 package openapi
 
 import (
@@ -41,11 +40,11 @@ type Source struct {
 	tried  time.Time         // when the last Discover ended; zero before the first
 }
 
-// listed is what is known of each operation that the document lists.
+// listed is what is known of an operation that the document lists.
 type listed struct {
 	at     int // its place in the document
 	method string
-	names  []string // what include and exclude may call it
+	names  []string // by which include and exclude may select it
 }
 
 // Info is the status of an API.
@@ -55,7 +54,7 @@ type Info struct {
 	BaseURL  string // of the first operation; "" if it is not known
 	Duration time.Duration
 	Err      error     // why it failed
-	CachedAt time.Time // when the document was asked for, if it was not in this run
+	CachedAt time.Time // when the document was requested, if that was before this run
 }
 
 // State is the state of an API's document.
@@ -110,7 +109,7 @@ func (s *Source) NeedsLogin(ctx context.Context) error {
 	return nil
 }
 
-// fail is [failure] with what is known of the API now.
+// fail is [failure] with the API's current client.
 func (s *Source) fail(err error) error {
 	s.mu.Lock()
 	c := s.client
@@ -118,9 +117,9 @@ func (s *Source) fail(err error) error {
 	return failure(s.opts.API.Name, c, err)
 }
 
-// Try calls the first operation of the document that is a GET and needs no params, as a person
-// does who has just added the API. tool is its name; "" if there is none. It takes no longer
-// than getting the document may take.
+// Try calls the first GET operation of the document that needs no params, to check an API that a
+// person has just added. tool is its name; "" if there is none. It takes no longer than getting the
+// document may take.
 func (s *Source) Try(ctx context.Context, tools []*registry.Tool) (tool string, result registry.Result, err error) {
 	ctx, cancel := timing.Limit(ctx, s.opts.API.ConnectTimeout, nil)
 	defer cancel()
@@ -143,7 +142,7 @@ func (s *Source) Try(ctx context.Context, tools []*registry.Tool) (tool string, 
 	return first.Name, result, err
 }
 
-// Close closes the connections that are open.
+// Close closes the open connections.
 func (s *Source) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -172,7 +171,7 @@ func (s *Source) discover(ctx context.Context, again bool) ([]registry.Tool, []r
 	return tools, diags, err
 }
 
-// findTools is Discover without the status. If again is set, a recent failure does not count.
+// findTools is Discover without the status. If again is set, a recent failure is ignored.
 func (s *Source) findTools(ctx context.Context, again bool) ([]registry.Tool, []registry.Diagnostic, error) {
 	if s.opts.API.Err != nil {
 		return nil, nil, s.opts.API.Err
@@ -209,14 +208,14 @@ func (s *Source) findTools(ctx context.Context, again bool) ([]registry.Tool, []
 }
 
 const (
-	// askPause is how often the document of an API in use is asked for again.
+	// askPause is the minimum time between two requests for the document of an API in use.
 	askPause = time.Minute
-	// retryPause is how often that of one that failed is.
+	// retryPause is the same for an API that failed.
 	retryPause = time.Second
 )
 
-// Due reports whether it is time to ask again for the document: it is at an address, or the
-// API failed. It is not before the first Discover.
+// Due reports whether it is time to request the document again: it is at an address, or the API
+// failed. It is false before the first Discover.
 func (s *Source) Due() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -229,8 +228,8 @@ func (s *Source) Due() bool {
 	return s.opts.API.IsRemote() && time.Since(s.tried) >= askPause
 }
 
-// Again reads the document again, and reports whether a Discover would find other tools than
-// the one before.
+// Again reads the document again, and reports whether a Discover would find other tools than the
+// last one.
 func (s *Source) Again(ctx context.Context) (changed bool, err error) {
 	before, was := s.Info().State, s.sums()
 	if _, _, err = s.discover(ctx, true); err != nil {
@@ -250,8 +249,7 @@ func (s *Source) sums() string {
 	return b.String()
 }
 
-// Files returns the files of a document on disk, as far as they are known; nil for one at an
-// address.
+// Files returns the known files of a document on disk; nil for a document at an address.
 func (s *Source) Files() []string {
 	if s.opts.API.IsRemote() {
 		return nil
@@ -347,7 +345,7 @@ func (s *Source) noteOperations(operations []spec.Operation) {
 	s.listed = all
 }
 
-// selected returns the operations that include and exclude select; all, if they select none.
+// selected returns the operations that include and exclude select, or all if they select none.
 func (s *Source) selected(operations []spec.Operation) []spec.Operation {
 	hides := s.Filter()
 	if hides == nil {
@@ -389,7 +387,7 @@ func (s *Source) tool(c *client, op *spec.Operation) registry.Tool {
 	return t
 }
 
-// Names returns what include and exclude can name, sorted. It knows the operations after
+// Names returns the names that include and exclude can use, sorted. It knows the operations after
 // Discover.
 func (s *Source) Names() []string {
 	s.mu.Lock()

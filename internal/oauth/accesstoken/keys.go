@@ -22,17 +22,18 @@ import (
 )
 
 const (
-	// fetchPause is the shortest time between the beginnings of two fetches of the keys.
+	// fetchPause is the minimum time between the starts of two fetches of the keys.
 	fetchPause = 2 * time.Second
-	// followPause is how often keys are fetched without need, so that those that the issuer withdrew are refused.
+	// followPause is how often the keys are fetched even if no token needs it, so that keys that
+	// the issuer has withdrawn are refused.
 	followPause = 10 * time.Minute
-	// retryPause is the longest time between two attempts while the issuer is away.
+	// retryPause is the maximum time between two attempts while the issuer cannot be reached.
 	retryPause = 30 * time.Second
 	// maxKeys is the maximum number of keys of an issuer.
 	maxKeys = 100
 )
 
-// keySet has the keys of an issuer. It is safe for concurrent use.
+// keySet holds the keys of an issuer. It is safe for concurrent use.
 type keySet struct {
 	issuer, address string // address may be ""
 	client          *http.Client
@@ -42,21 +43,21 @@ type keySet struct {
 	mu       sync.Mutex
 	keys     []jose.JSONWebKey // nil means no fetch has succeeded
 	err      error             // of the latest fetch
-	failures int               // since the latest fetch that succeeded
-	fetches  int               // that have begun
-	began    time.Time         // the latest of them
-	running  chan struct{}     // closed at its end; nil means none is running
+	failures int               // since the last successful fetch
+	fetches  int               // number of fetches started
+	began    time.Time         // when the latest fetch started
+	running  chan struct{}     // closed when the running fetch ends; nil means none is running
 }
 
-// findKeys returns the keys that may have signed a token: those with its key id, or all if it has
-// none, that are for its algorithm. If there are none, it fetches the keys, but only once every
-// fetchPause however many requests wait for that.
+// findKeys returns the keys for a token's algorithm that may have signed it: those with its key id,
+// or all if it names none. If there are none, it fetches the keys, at most once every fetchPause
+// however many requests wait for them.
 func (s *keySet) findKeys(ctx context.Context, id string,
 	algorithm jose.SignatureAlgorithm) ([]jose.JSONWebKey, error) {
 	s.mu.Lock()
 	for asked := s.fetches; ; s.mu.Lock() {
 		keys, err := s.fitting(id, algorithm), s.err
-		done := s.running == nil && s.fetches > asked // one that had begun may have missed the key
+		done := s.running == nil && s.fetches > asked // a fetch that was already running may have missed the key
 		away := s.running == nil && s.keys == nil && s.remaining(s.pause) > 0
 		switch {
 		case len(keys) > 0:
@@ -75,7 +76,8 @@ func (s *keySet) findKeys(ctx context.Context, id string,
 	}
 }
 
-// remaining returns how much is left of a pause since the latest fetch has begun. s.mu is held.
+// remaining returns how much of a pause since the start of the latest fetch is left. The caller
+// holds s.mu.
 func (s *keySet) remaining(pause time.Duration) time.Duration {
 	if s.fetches == 0 {
 		return 0
@@ -83,9 +85,10 @@ func (s *keySet) remaining(pause time.Duration) time.Duration {
 	return pause - time.Since(s.began)
 }
 
-// step fetches the keys if a pause since the latest fetch is over. Else it waits for the end of the
-// pause, or of a fetch that is running, or until the channel is closed. The error is the cause of ctx.
-// Others wait for a fetch too, so it has a context of its own. s.mu is held, and step unlocks it.
+// step fetches the keys if a pause since the start of the latest fetch is over. Otherwise it waits
+// until the pause or the running fetch ends, or the channel is closed. The error is the cause of
+// ctx. The fetch has a context of its own, because others wait for it too. The caller holds s.mu,
+// which step unlocks.
 func (s *keySet) step(ctx, fetching context.Context, pause time.Duration, until <-chan struct{}) error {
 	running, left := s.running, s.remaining(pause)
 	if running == nil && left <= 0 {
@@ -108,7 +111,8 @@ func (s *keySet) step(ctx, fetching context.Context, pause time.Duration, until 
 	return context.Cause(ctx)
 }
 
-// loadKeys fetches the keys and keeps them, or else the earlier ones. The caller has set s.running.
+// loadKeys fetches the keys; if that fails, it keeps the earlier ones. The caller has set
+// s.running.
 func (s *keySet) loadKeys(ctx context.Context) {
 	limited, cancel := context.WithTimeout(ctx, fetchTime)
 	keys, err := s.fetchKeys(limited)
@@ -127,8 +131,8 @@ func (s *keySet) loadKeys(ctx context.Context) {
 	}
 }
 
-// follow fetches the keys now and every followPause, or sooner while the issuer is away, until
-// ctx is done or the channel is closed.
+// follow fetches the keys now and every followPause, or sooner while the issuer cannot be reached,
+// until ctx is done or the channel is closed.
 func (s *keySet) follow(ctx context.Context, until <-chan struct{}) {
 	for ctx.Err() == nil {
 		select {
@@ -145,7 +149,7 @@ func (s *keySet) follow(ctx context.Context, until <-chan struct{}) {
 	}
 }
 
-// fitting returns the keys for a key id ("" means any) and an algorithm. s.mu is held.
+// fitting returns the keys for a key id ("" means any) and an algorithm. The caller holds s.mu.
 func (s *keySet) fitting(id string, algorithm jose.SignatureAlgorithm) []jose.JSONWebKey {
 	var out []jose.JSONWebKey
 	for _, key := range s.keys {
@@ -255,7 +259,7 @@ func newClient() *http.Client {
 	return &http.Client{Transport: transport, CheckRedirect: webaddr.WithinOrigin}
 }
 
-// errNotJSON reports an answer that is something else, such as a page.
+// errNotJSON reports an answer that is not JSON, such as a web page.
 var errNotJSON = errors.New("it is not the JSON that was expected")
 
 // fetchJSON fetches a JSON document. Its address has been checked.

@@ -1,8 +1,8 @@
 // Package accesstoken verifies access tokens for a resource server of OAuth 2.1: JSON Web Tokens
-// (RFC 7519) that an authorization server has signed, in the manner of RFC 9068. It asks the
-// authorization server only for its keys.
+// (RFC 7519) that an authorization server has signed, as in RFC 9068. It asks the authorization
+// server for nothing but its keys.
 //
-// internal/serve uses it for serve.oauth; internal/oauth is the client's side.
+// Package serve uses it for serve.oauth; package oauth is the client's side.
 package accesstoken
 
 import (
@@ -34,18 +34,18 @@ const (
 
 // Config says which tokens are accepted.
 type Config struct {
-	// Issuer is the issuer of the tokens, exactly as their claim iss has it.
+	// Issuer is the issuer of the tokens, exactly as in their claim iss.
 	Issuer string
-	// Audience is the URL of the resource, exactly as their claim aud must have it.
+	// Audience is the URL of the resource, exactly as in their claim aud.
 	Audience string
-	// KeysURL is the address of the issuer's keys (RFC 7517); "" means that in its metadata.
+	// KeysURL is the address of the issuer's keys (RFC 7517); "" means the address in its metadata.
 	KeysURL string
-	// Name and Groups are the claims with the name of the caller and with its groups: the name
-	// of a claim or, if there is none of that name, names of nested ones with dots between them.
+	// Name and Groups are the claims that hold the caller's name and groups: the name of a claim
+	// or, if no claim has that name, the names of nested claims, separated by dots.
 	Name, Groups string
 }
 
-// Check returns an error for a configuration with which no token could be verified safely.
+// Check returns an error if a configuration does not allow tokens to be verified safely.
 func (c Config) Check() error {
 	for _, one := range []struct{ name, address string }{
 		{"issuer", c.Issuer}, {"audience", c.Audience}, {"jwksUri", c.KeysURL},
@@ -83,15 +83,15 @@ func checkAddress(address string) error {
 	return errors.New("must begin with https:// (or http:// on this machine)")
 }
 
-// Token is what a valid access token says.
+// Token is the content of a valid access token.
 type Token struct {
 	Name    string
 	Groups  []string
 	Scopes  []string
-	Expires time.Time // when it ceases to be accepted, with the skew
+	Expires time.Time // when it ceases to be accepted, including the skew
 }
 
-// InvalidError reports a token that is not accepted. Reason has nothing of the token in it.
+// InvalidError reports a token that is not accepted. Reason contains no part of the token.
 type InvalidError struct{ Reason string }
 
 func (e *InvalidError) Error() string { return e.Reason }
@@ -100,7 +100,8 @@ func invalid(format string, args ...any) error {
 	return &InvalidError{fmt.Sprintf(format, args...)}
 }
 
-// UnavailableError reports that a token cannot be verified because the issuer did not give its keys.
+// UnavailableError reports that a token cannot be verified because the issuer's keys are
+// unavailable.
 type UnavailableError struct{ Err error }
 
 func (e *UnavailableError) Error() string { return "the keys of the issuer cannot be read" }
@@ -117,23 +118,23 @@ type Verifier struct {
 	verified map[[sha256.Size]byte]verified // by token and audiences
 }
 
-// verified is a token that was valid a moment ago.
+// verified is a token that was recently found valid.
 type verified struct {
 	Token
 	until time.Time
 }
 
 const (
-	// verifiedTime is how long a token is not verified again, because that takes as long as the
-	// rest of a request.
+	// verifiedTime is how long a valid token is not verified again, because verifying takes as long
+	// as the rest of a request.
 	verifiedTime = 10 * time.Second
 	// maxVerified is how many such tokens are remembered.
 	maxVerified = 10_000
 )
 
-// New returns a verifier of a checked configuration. It takes the keys over from an earlier one of
-// the same issuer, which may be nil. warn receives the errors of fetching keys. now is the clock
-// that tells whether a token has expired; if it is nil, it is [time.Now].
+// New returns a verifier for a checked configuration. It takes over the keys of an earlier
+// verifier, which may be nil, if that has the same issuer. warn receives the errors of fetching
+// keys. now is the clock that decides whether a token has expired; nil means [time.Now].
 func New(c Config, earlier *Verifier, warn func(error), now func() time.Time) *Verifier {
 	if now == nil {
 		now = time.Now
@@ -150,15 +151,14 @@ func New(c Config, earlier *Verifier, warn func(error), now func() time.Time) *V
 // Config returns the configuration.
 func (v *Verifier) Config() Config { return v.config }
 
-// Now returns the time with which the times of tokens are compared.
+// Now returns the time to which the times in tokens are compared.
 func (v *Verifier) Now() time.Time { return v.now() }
 
-// Follow gets the keys, and gets them again from time to time, until ctx is done or the channel is
-// closed.
+// Follow fetches the keys, now and from time to time, until ctx is done or the channel is closed.
 func (v *Verifier) Follow(ctx context.Context, until <-chan struct{}) { v.keys.follow(ctx, until) }
 
-// Verify returns what a token says. Its audience may also be one of more audiences. The error is
-// an *InvalidError, an *UnavailableError, or the cause of ctx.
+// Verify returns the content of a token. Its audience may also be one of more. The error is an
+// *InvalidError, an *UnavailableError, or the cause of ctx.
 func (v *Verifier) Verify(ctx context.Context, token string, more ...string) (Token, error) {
 	if len(token) > maxToken {
 		return Token{}, invalid("the token is longer than %d bytes", maxToken)
@@ -215,9 +215,9 @@ func (v *Verifier) verify(ctx context.Context, token string, more []string) (Tok
 	return Token{}, invalid("the signature of the token is wrong")
 }
 
-// checkHeader returns an error for a header with a member that would choose the key, which is
-// the issuer's alone, with one that must be understood, or with the type of something else than
-// an access token (RFC 9068 section 2.1; absent and JWT are what most issuers write).
+// checkHeader returns an error for a header that names a key, which only the issuer may choose;
+// that has an extension which must be understood; or whose type is not that of an access token (RFC
+// 9068 section 2.1; most issuers write JWT or no type).
 func checkHeader(h jose.Header) error {
 	for _, name := range []jose.HeaderKey{"crit", "jku", "x5u"} {
 		if _, ok := h.ExtraHeaders[name]; ok {
@@ -235,7 +235,7 @@ func checkHeader(h jose.Header) error {
 	return nil
 }
 
-// readClaims checks the claims of a token whose signature is right.
+// readClaims checks the claims of a token whose signature has been verified.
 func (v *Verifier) readClaims(payload []byte, more []string) (t Token, err error) {
 	claims, err := jsonx.Parse(payload, jsonx.Options{Depth: 32, Strict: true})
 	if err != nil || !claims.Is(jsonx.Object) {
@@ -275,8 +275,8 @@ func (v *Verifier) readClaims(payload []byte, more []string) (t Token, err error
 // maxName is the maximum length of the name of a caller or a group, in bytes.
 const maxName = 256
 
-// findClaim returns the claim of a name or, if there is none, the nested one whose names have dots
-// between them; nil if there is none of both.
+// findClaim returns the claim with a name or, if there is none, the nested claim whose names the
+// dots separate; nil if there is neither.
 func findClaim(claims *jsonx.Value, name string) *jsonx.Value {
 	if !claims.Is(jsonx.Object) {
 		return nil
@@ -304,8 +304,8 @@ func (v *Verifier) name(claims *jsonx.Value) (string, error) {
 	return is.Text(), nil
 }
 
-// groups returns the groups of the caller: a list, or one. A claim that is elsewhere (OpenID
-// Connect Core 1.0 section 5.6.2) is an error, because rules may deny by group.
+// groups returns the groups of the caller: a list, or a single one. A claim that is stored
+// elsewhere (OpenID Connect Core 1.0 section 5.6.2) is an error, because rules may deny by group.
 func (v *Verifier) groups(claims *jsonx.Value) ([]string, error) {
 	is := findClaim(claims, v.config.Groups)
 	if is == nil || is.Is(jsonx.Null) {
@@ -326,8 +326,8 @@ func (v *Verifier) groups(claims *jsonx.Value) ([]string, error) {
 	return groups, nil
 }
 
-// isDistributed reports whether an object of claims says of a claim, or of one that contains it, that it
-// is elsewhere. Claims within others may have been distributed, too.
+// isDistributed reports whether an object of claims says that a claim, or one that contains it, is
+// stored elsewhere. Nested claims may be distributed too.
 func isDistributed(claims *jsonx.Value, name string) bool {
 	if !claims.Is(jsonx.Object) {
 		return false
@@ -345,14 +345,14 @@ func isDistributed(claims *jsonx.Value, name string) bool {
 }
 
 // isName reports whether a text can be shown and stored as a name. Characters that JSON could not
-// decode are none, because different names would become one.
+// decode are refused, because different names would become the same.
 func isName(s string) bool {
 	return s != "" && len(s) <= maxName &&
 		!strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) || r == utf8.RuneError })
 }
 
-// scopes returns the scopes of a token: the claim scope (RFC 9068 section 2.2.3), or scp, in which
-// Entra ID and Okta have them.
+// scopes returns the scopes of a token: the claim scope (RFC 9068 section 2.2.3), or scp, which
+// Entra ID and Okta use.
 func scopes(claims *jsonx.Value) ([]string, error) {
 	is := claims.Get("scope")
 	if is == nil {
@@ -371,7 +371,7 @@ func scopes(claims *jsonx.Value) ([]string, error) {
 	return list, nil
 }
 
-// texts returns a list of strings, or the one string.
+// texts returns the strings of a list, or a single string.
 func texts(v *jsonx.Value) ([]string, error) {
 	if v.Is(jsonx.String) {
 		return []string{v.Text()}, nil

@@ -12,11 +12,11 @@ import (
 // bodyParam is the name of the param that is the whole body.
 const bodyParam = "body"
 
-// bodyParams has the params that make the body of an operation.
+// bodyParams has the params that make up the body of an operation.
 type bodyParams struct {
 	plan       Body
 	properties []property
-	rest       *fragment // schema of further params that are members; nil means there are none
+	rest       *fragment // schema of additional params that become members; nil means none are allowed
 }
 
 // body reads the body of an operation; nil if it has none.
@@ -53,7 +53,7 @@ func (r *reader) body(n node, p *params) (*bodyParams, error) {
 		p, media.get("schema"), media.get("encoding"), request.get("description").Text())
 }
 
-// bodyOf makes params of the schema of a body of a media type: one of each of its members, or one of all.
+// bodyOf makes params of a body's schema: one for each of its members, or one for the whole.
 func (r *reader) bodyOf(plan Body, p *params, s, encoding node, description string) (*bodyParams, error) {
 	resolved, err := r.resolve(s)
 	if err != nil {
@@ -72,8 +72,8 @@ func (r *reader) bodyOf(plan Body, p *params, s, encoding node, description stri
 	return b, nil
 }
 
-// mediaTypes returns the media types that an operation of Swagger 2.0 consumes or produces, which are
-// those of the document unless it has its own.
+// mediaTypes returns the media types that an operation of Swagger 2.0 consumes or produces: its
+// own, or else those of the document.
 func (r *reader) mediaTypes(n node, keyword string) []string {
 	if own := n.get(keyword); own.Value != nil {
 		return own.Strings()
@@ -130,7 +130,7 @@ func (r *reader) swaggerBody(n node, p *params) (*bodyParams, error) {
 	return b, nil
 }
 
-// take makes the members of the body params, unless one has the name of another param.
+// take makes the members of the body params, unless one has the same name as another param.
 func (p *params) take(b *bodyParams) bool {
 	for _, property := range b.properties {
 		if p.taken[property.name] {
@@ -161,7 +161,7 @@ func isAnnotation(keyword string) bool {
 func (r *reader) isSpread(s, resolved node) bool {
 	if s.Value != resolved.Value && r.version >= 31 &&
 		slices.ContainsFunc(s.members(), func(m node) bool { return !isAnnotation(m.name()) }) {
-		return false // keywords beside the reference
+		return false // there are keywords beside the reference
 	}
 	for _, keyword := range []string{
 		"allOf", "anyOf", "oneOf", "not", "if", "patternProperties", "propertyNames", "dependentSchemas",
@@ -176,11 +176,11 @@ func (r *reader) isSpread(s, resolved node) bool {
 	return isObject && len(resolved.get("properties").members()) > 0
 }
 
-// spread makes the members of a body params; false if one has the name of another param, or
-// if no member is left.
+// spread makes the members of a body params; false if one has the same name as another param, or if
+// no member is left.
 func (r *reader) spread(b *bodyParams, p *params, s node) bool {
 	if v := s.get("required"); v.Value != nil && !isRequired(v.Value) {
-		return false // the schema as a whole says what is wrong
+		return false // the problem is reported for the whole schema
 	}
 	required := map[string]bool{}
 	for _, name := range s.get("required").Strings() {
@@ -240,7 +240,7 @@ func (r *reader) bodyParam(b *bodyParams, p *params, s node, description string)
 	b.properties = []property{{b.plan.Param, f, b.plan.Required}}
 }
 
-// noteFiles adds to the description of a body which of its members are files.
+// noteFiles adds to the description of a body which members are files.
 func (r *reader) noteFiles(b *bodyParams, s node, description string) string {
 	var names []string
 	for _, f := range b.plan.Fields {
@@ -256,7 +256,8 @@ func (r *reader) noteFiles(b *bodyParams, s node, description string) string {
 	return strings.TrimSpace(description + "\n\n" + strings.Join(names, ", ") + ": " + r.opts.FileNote)
 }
 
-// inputSchema returns the schema of the params of an operation and of its body; nil if it has none.
+// inputSchema returns the schema of an operation's params, including those of its body; nil if it
+// has none.
 func (r *reader) inputSchema(p *params, body *bodyParams, of node) (*bundledSchema, error) {
 	var all []property
 	for i, param := range p.params {
@@ -273,7 +274,7 @@ func (r *reader) inputSchema(p *params, body *bodyParams, of node) (*bundledSche
 	return r.input.bundle(object(all, rest), of)
 }
 
-// media returns what the document says of a media type, which is somewhere else since OpenAPI 3.2.
+// media returns the document's media type object, whose place differs since OpenAPI 3.2.
 func (r *reader) media(n node) node {
 	resolved, err := r.resolve(n)
 	if err != nil {
@@ -282,11 +283,11 @@ func (r *reader) media(n node) node {
 	return resolved
 }
 
-// unsendable is the rank of what is no media type.
+// unsendable is the rank of a text that is not a media type.
 const unsendable = 2 * (kindBytes + 1)
 
-// rank returns how good a media type is for a body; the lowest is sent. A JSON Patch is a list, and
-// servers refuse anything else of that type.
+// rank returns how suitable a media type is for a body; the lowest rank is sent. A JSON Patch must
+// be a list, because servers refuse anything else of that type.
 func (r *reader) rank(media string, s node) int {
 	kind := kindOf(media)
 	switch {
@@ -298,7 +299,8 @@ func (r *reader) rank(media string, s node) int {
 	return 2 * kind
 }
 
-// bodyProperties returns the properties of a body, with those of all schemas that it applies to the same value.
+// bodyProperties returns the properties of a body, including those of all schemas that apply to the
+// same value.
 func (r *reader) bodyProperties(s node) []node {
 	resolved, err := r.resolve(s)
 	if err != nil {
@@ -316,14 +318,14 @@ func (r *reader) hasFiles(s node) bool {
 	return slices.ContainsFunc(r.bodyProperties(s), func(p node) bool { return r.filesOf(p, 0) != 0 })
 }
 
-// Values of a schema that are files.
+// Results of filesOf.
 const (
 	oneFile = 1 << iota
 	fileList
 )
 
-// filesOf returns whether all values of a schema but null are files (oneFile), lists of files
-// (fileList) or either; 0 if they are something else.
+// filesOf reports whether all values of a schema, apart from null, are files (oneFile), lists of
+// files (fileList) or either; 0 if they are something else.
 func (r *reader) filesOf(n node, depth int) int {
 	n, err := r.resolve(n)
 	if err != nil || depth > maxChain || !n.Is(jsonx.Object) {
@@ -333,7 +335,7 @@ func (r *reader) filesOf(n node, depth int) int {
 	if known {
 		return found
 	}
-	r.fileKinds[n.Value] = 0 // while it is open, for schemas that contain themselves
+	r.fileKinds[n.Value] = 0 // until it is known, for schemas that contain themselves
 	typ, media := n.Value.Get("type"), n.get("contentMediaType").Text()
 	switch {
 	case n.get("format").Text() == "binary", typ.IsText("file"),
@@ -350,7 +352,7 @@ func (r *reader) filesOf(n node, depth int) int {
 	return found
 }
 
-// filesOfParts returns what filesOf does, for the schemas that one applies to the same value.
+// filesOfParts is filesOf for the schemas that a schema applies to the same value.
 func (r *reader) filesOfParts(n node, depth int) int {
 	for _, part := range n.get("allOf").items() {
 		if found := r.filesOf(part, depth); found != 0 {
@@ -402,7 +404,7 @@ func (r *reader) fileSchema(n node) *fragment {
 	return &fragment{json: described(list, n.get("description").Text()).JSON()}
 }
 
-// fields notes how the members of a form are sent, where that is not simple.
+// fields records how the members of a form are sent, where that is not the default.
 func (r *reader) fields(b *bodyParams, s, encoding node) {
 	if b.plan.Kind != kindForm && b.plan.Kind != kindMultipart {
 		return
@@ -429,8 +431,9 @@ func (r *reader) fields(b *bodyParams, s, encoding node) {
 	b.plan.Fields = slices.DeleteFunc(all, func(f Field) bool { return f == Field{Name: f.Name, Explode: true} })
 }
 
-// responses notes which media types the operation responds with, and returns the schema of
-// its JSON responses; nil if there is none. What is wrong with it costs the schema alone.
+// responses records which media types the operation responds with, and returns the schema of its
+// JSON responses; nil if there is none. An invalid schema is left out and does not make the
+// operation unusable.
 func (r *reader) responses(n node, op *Operation) *bundledSchema {
 	var types []string
 	var kinds, others []Output // default stands for errors too, so it counts only where nothing else means success
@@ -489,8 +492,8 @@ func (r *reader) responses(n node, op *Operation) *bundledSchema {
 	return output
 }
 
-// outputOf returns the schema of an operation's results, of several kinds if these differ, and notes
-// which of its parts is for which. It returns nil if none is described.
+// outputOf returns the schema of an operation's results, with a branch for each kind if they
+// differ, and records which branch belongs to which kind. It returns nil if no result is described.
 func (r *reader) outputOf(kinds []Output, schemas map[string]node) *fragment {
 	var branches []string
 	all, described := &fragment{}, false
@@ -498,7 +501,7 @@ func (r *reader) outputOf(kinds []Output, schemas map[string]node) *fragment {
 		kind := &kinds[i]
 		f := r.kindOfOutput(kind, schemas[kind.Status])
 		if described = described || f != nil; f == nil {
-			f = &fragment{json: []byte(`{"type":"object"}`)} // one that is not an object is put into one
+			f = &fragment{json: []byte(`{"type":"object"}`)} // a value that is not an object is put into one
 		}
 		if at := slices.Index(branches, string(f.json)); at >= 0 {
 			kind.Branch = at + 1
@@ -556,8 +559,8 @@ func asObject(s node, json []byte) []byte {
 	return v.JSON()
 }
 
-// shape returns what the values of a schema are: "object", "array", "scalar", or "" if that
-// is not certain. known has the shapes of schemas that were found before.
+// shape returns what the values of a schema are: "object", "array", "scalar", or "" if that is
+// uncertain. known has the shapes found so far.
 func (r *reader) shape(s node, known map[*jsonx.Value]string, depth int) string {
 	s, err := r.resolve(s)
 	if err != nil || depth > maxChain || !s.Is(jsonx.Object) {
@@ -565,7 +568,7 @@ func (r *reader) shape(s node, known map[*jsonx.Value]string, depth int) string 
 	}
 	shape, ok := known[s.Value]
 	if !ok {
-		known[s.Value] = "" // while it is open, for schemas that contain themselves
+		known[s.Value] = "" // until it is known, for schemas that contain themselves
 		shape = r.findShape(s, known, depth+1)
 		known[s.Value] = shape
 	}

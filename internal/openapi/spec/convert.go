@@ -11,16 +11,16 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// maxSchemaDepth limits nested schemas, so that with the values in them they stay within
-// what the registry accepts.
+// maxSchemaDepth limits the nesting of schemas, so that with the nesting of their values they stay
+// within the registry's limit.
 const maxSchemaDepth = 60
 
-// maxInPlace limits the schemas that refer to one another and apply to the same value.
+// maxInPlace limits a chain of schemas that refer to one another and apply to the same value.
 const maxInPlace = 1000
 
-// converter writes schemas of a document as JSON Schema (draft 2020-12). Schemas that are
-// referenced are written once, for all operations. Those of params and those of results
-// have a converter each, because they differ in readOnly and writeOnly.
+// converter writes schemas of a document as JSON Schema (draft 2020-12). A schema that is
+// referenced is written once for all operations. Params and results have separate converters,
+// because they treat readOnly and writeOnly differently.
 type converter struct {
 	*fileSet
 	version int  // of the document, as in reader
@@ -28,13 +28,13 @@ type converter struct {
 	limit   int  // of a schema, in bytes
 	total   int  // bytes of all schemas so far
 	defs    map[target]*def
-	names   map[string]int                   // of defs, with how many have asked for the name
+	names   map[string]int                   // of defs, with how often each name was requested
 	queue   []*def                           // that are not written yet
-	left    map[*jsonx.Value]map[string]bool // what leftOut returned, by the schema
+	left    map[*jsonx.Value]map[string]bool // results of leftOut, by schema
 	round   int                              // of the last whole schema
 }
 
-// def is a schema that others reference.
+// def is a schema that other schemas reference.
 type def struct {
 	from    node
 	name    string
@@ -118,31 +118,31 @@ func (c *converter) nameOf(t target) string {
 	return unique
 }
 
-// plainName replaces the characters that some model provider does not accept in names.
+// plainName replaces the characters that some model providers do not accept in names.
 func plainName(name string) string { return text.Plain(name, "_.-") }
 
-// Limits of schemas, in bytes. In some documents each schema refers to all others: definitions
-// that would make one larger than its limit accept everything. The sums of all schemas of a
-// document are bounded as well, and with them the time to find what each refers to; beyond
+// Limits of schemas, in bytes. In some documents each schema refers to all others: a definition
+// that would exceed the limit of its schema accepts everything instead. The total size of all
+// schemas of a document is limited too, and with it the time needed to follow references; beyond
 // maxOutputs, results have no schemas.
 const (
 	maxInput   = registry.MaxSchemaBytes
 	maxOutput  = 16 << 10
-	maxInputs  = 160 << 20 // all together
+	maxInputs  = 160 << 20 // all schemas together
 	maxOutputs = 64 << 20
 )
 
-// bundledSchema is a schema with the definitions that it needs. Many schemas share definitions, so
-// they are put together last.
+// bundledSchema is a schema with the definitions that it needs. It is assembled last, because many
+// schemas share definitions.
 type bundledSchema struct {
 	own  []byte
 	defs []*def
-	kept int // number of defs that are written; the others accept everything
+	kept int // number of defs that are written in full; the others accept everything
 }
 
-// bundle adds to a schema the definitions that it needs, in the order in which they are
-// referenced. The error is that of a definition that cannot be used, or at is what the
-// schema is too large for.
+// bundle adds to a schema the definitions that it needs, in the order in which they are referenced.
+// It returns an error if a definition cannot be used or the schema is too large, which is reported
+// for at.
 func (c *converter) bundle(of *fragment, at node) (*bundledSchema, error) {
 	if of.err != nil {
 		return nil, of.err
@@ -226,8 +226,7 @@ func (c *converter) drain() {
 	}
 }
 
-// checkLoop finds schemas that apply themselves to the same value, which no validator can
-// check.
+// checkLoop finds schemas that apply themselves to the same value, which validators cannot check.
 func (d *def) checkLoop(depth int) {
 	switch {
 	case d.loop == loopNone:
@@ -250,7 +249,7 @@ func (d *def) checkLoop(depth int) {
 
 type writer struct {
 	*converter
-	from    node // the schema that is written as a whole: the place of problems
+	from    node // the schema that is written as a whole: problems are reported there
 	buf     []byte
 	refs    []*def
 	inPlace []*def
@@ -265,8 +264,8 @@ func (w *writer) fail(err error) {
 	}
 }
 
-// mistake reports a keyword that says nothing, although the document means something by it. In
-// results it is passed over, because they are not refused.
+// mistake reports a keyword without effect that the document's author meant to have one. In results
+// it is ignored, because results are not refused.
 func (w *writer) mistake(format string, args ...any) {
 	if !w.output {
 		w.fail(w.from.problem(format, args...))
@@ -289,7 +288,7 @@ func (w *writer) key(name string) {
 	w.buf = append(jsonx.AppendQuote(w.buf, name), ':')
 }
 
-// value writes a member as it is.
+// value writes a member unchanged.
 func (w *writer) value(name string, v *jsonx.Value) {
 	w.key(name)
 	w.buf = v.AppendTo(w.buf)
@@ -301,8 +300,8 @@ func (w *writer) string(name, s string) {
 	w.buf = jsonx.AppendQuote(w.buf, s)
 }
 
-// writeSchema writes a schema. same reports whether it applies to the same value as the schema
-// that is written as a whole.
+// writeSchema writes a schema. same says whether it applies to the same value as the schema that is
+// written as a whole.
 func (w *writer) writeSchema(n *jsonx.Value, description string, depth int, same bool) {
 	switch {
 	case depth > maxSchemaDepth:
@@ -336,7 +335,7 @@ func (w *writer) writeSchema(n *jsonx.Value, description string, depth int, same
 	}
 	if ref := n.Get("$ref"); ref.Is(jsonx.String) {
 		w.reference(ref.Text(), same)
-		if w.version < 31 { // the other keywords do not count
+		if w.version < 31 { // keywords beside a reference are ignored
 			n = jsonx.NewObject()
 		}
 	}
@@ -364,9 +363,9 @@ func (w *writer) reference(ref string, same bool) {
 	w.string("$ref", "#/$defs/"+d.name)
 }
 
-// keywords writes the keywords of a schema that JSON Schema has, if their values have the
-// right type; other programs' extensions, examples in other forms and mistakes are left
-// out, because one of them would make the whole schema invalid.
+// keywords writes the keywords that JSON Schema has, if their values have the right type. It leaves
+// out extensions, examples in other forms and mistakes, because one of them would make the whole
+// schema invalid.
 func (w *writer) keywords(n *jsonx.Value, description string, depth int, same, nullable bool) {
 	around := w.around
 	defer func() { w.around = around }()
@@ -422,8 +421,8 @@ func (w *writer) keywords(n *jsonx.Value, description string, depth int, same, n
 		case "allOf", "prefixItems":
 			w.list(name, v, depth, same && name != "prefixItems")
 		case "anyOf", "oneOf":
-			// A server takes a value to which several alternatives apply; often they only
-			// describe one.
+			// Servers accept a value that matches several alternatives; often these only describe
+			// one.
 			if name == "oneOf" && !w.output && n.Get("anyOf") == nil {
 				name = "anyOf"
 			}
@@ -472,7 +471,7 @@ func (w *writer) list(name string, v *jsonx.Value, depth int, same bool) {
 	w.text("]")
 }
 
-// part writes a schema of a list.
+// part writes one schema of a list.
 func (w *writer) part(name string, v *jsonx.Value, depth int, same bool) {
 	if schema.IsUnquotedNull(name, v) {
 		w.text(`{"type":"null"}`)
@@ -481,8 +480,8 @@ func (w *writer) part(name string, v *jsonx.Value, depth int, same bool) {
 	w.writeSchema(v, "", depth, same)
 }
 
-// alternatives writes anyOf or oneOf. The value by which the document tells them apart
-// becomes part of each in params.
+// alternatives writes anyOf or oneOf. In params, the discriminator's value becomes part of each
+// alternative.
 func (w *writer) alternatives(name string, n, v *jsonx.Value, depth int, same bool) {
 	property := n.Get("discriminator").Get("propertyName")
 	if w.output || !property.Is(jsonx.String) || !v.Is(jsonx.Array) || len(v.Items) == 0 {
@@ -506,8 +505,8 @@ func (w *writer) alternatives(name string, n, v *jsonx.Value, depth int, same bo
 	w.text("]")
 }
 
-// discriminated returns the values of the discriminator of n that stand for a reference:
-// those of its mapping, else the name of the schema.
+// discriminated returns the discriminator values of n that select a reference: those in its
+// mapping, or else the name of the schema.
 func (w *writer) discriminated(n, ref *jsonx.Value) []string {
 	if !ref.Is(jsonx.String) {
 		return nil
@@ -528,8 +527,8 @@ func (w *writer) discriminated(n, ref *jsonx.Value) []string {
 	return out
 }
 
-// mapping returns the values of the discriminator of n with the references for which they
-// stand, which may be names of schemas.
+// mapping returns the discriminator values of n with the references that they select, which may be
+// names of schemas.
 func (w *writer) mapping(n *jsonx.Value) (refs [][2]string) {
 	mapping := n.Get("discriminator").Get("mapping")
 	if !mapping.Is(jsonx.Object) {
@@ -576,7 +575,7 @@ func (w *writer) discriminator(n *jsonx.Value) {
 	for _, m := range w.mapping(n) {
 		d, err := w.converter.reference(w.from, m[1])
 		if err != nil || d.err != nil {
-			continue // a mistake in the document, which changes no request
+			continue // a mistake in the document that affects no request
 		}
 		w.refs = append(w.refs, d)
 		mapping.Set(m[0], jsonx.NewString("#/$defs/"+d.name))
@@ -587,7 +586,7 @@ func (w *writer) discriminator(n *jsonx.Value) {
 	w.value("discriminator", out)
 }
 
-// named writes a keyword whose value has a schema for each name.
+// named writes a keyword whose value maps names to schemas.
 func (w *writer) named(name string, v *jsonx.Value, left map[string]bool, depth int, same bool) {
 	if !v.Is(jsonx.Object) {
 		if !isAbsent(v) {
@@ -628,7 +627,7 @@ func (c *converter) leftOut(n node) map[string]bool {
 	return out
 }
 
-// isLeftOut reports whether a property is not for this direction.
+// isLeftOut reports whether this direction leaves a property out.
 func (c *converter) isLeftOut(p node) bool {
 	keyword := "readOnly"
 	if c.output {
@@ -644,8 +643,8 @@ func (c *converter) isLeftOut(p node) bool {
 	return err == nil && resolved.Value.Get(keyword).Is(jsonx.True)
 }
 
-// required writes the names of required properties, without those that this direction leaves
-// out in any of the schemas around.
+// required writes the names of required properties, except those that this direction leaves out in
+// any of the enclosing schemas.
 func (w *writer) required(v *jsonx.Value) {
 	if !isRequired(v) {
 		w.mistake("required must be a list of names")
@@ -676,7 +675,7 @@ func isRequired(v *jsonx.Value) bool {
 	return isAbsent(v) || v.Is(jsonx.True) || v.Is(jsonx.False)
 }
 
-// types writes the type, without words that are none.
+// types writes the type, without words that are not types.
 func (w *writer) types(v *jsonx.Value, nullable bool) {
 	var names []string
 	anything := false
@@ -766,8 +765,8 @@ type property struct {
 	required bool
 }
 
-// object returns the schema of an object with the given properties and the schema of others;
-// nil leaves that open.
+// object returns the schema of an object with the given properties and the schema of additional
+// ones; nil allows any.
 func object(properties []property, rest *fragment) *fragment {
 	out := &fragment{json: []byte(`{"type":"object","properties":{`)}
 	add := func(f *fragment) {

@@ -27,12 +27,11 @@ func (d *Document) compose() {
 	}
 }
 
-// A listing of a thousand operations must not parse any of their schemas, nor the plans of those
-// that are not called: they are bytes in what is encoded. Definitions are encoded once for all
-// schemas that need them.
+// Listing a thousand operations must not parse their schemas, nor the plans of those that are not
+// called, so both are stored as bytes. Definitions are stored once for all schemas that need them.
 type (
 	encodedDocument struct {
-		Inputs, Outputs []encodedDef // definitions that schemas of params share, and those of results
+		Inputs, Outputs []encodedDef // definitions shared by the schemas of params, and by those of results
 		Operations      []encodedOperation
 	}
 	encodedDef struct {

@@ -20,10 +20,10 @@ const (
 	maxDepth  = 200       // nested objects and arrays
 	maxValues = 2_000_000 // of a file, in YAML including those of each use of an alias
 	maxFiles  = 5000
-	maxChain  = 64 // references that lead to references
+	maxChain  = 64 // references that lead to other references
 )
 
-// problemError is what is wrong at a place in a document.
+// problemError is a problem at a place in a document.
 type problemError struct{ document.Problem }
 
 func (e *problemError) Error() string { return e.String() }
@@ -34,7 +34,8 @@ type file struct {
 	root *jsonx.Value
 	refs *schema.Refs
 
-	// spans is what is known of places in data, by the pointer of the value that has the children.
+	// spans holds the places in data that are known, by the pointer of the value whose children
+	// they are.
 	spans map[string]map[string]jsonx.Child
 	ends  []int // offsets of the line ends in data; nil until needed
 }
@@ -68,9 +69,8 @@ func parse(name string, data []byte) (*file, error) {
 	return f, nil
 }
 
-// offset returns the offset of the value that a pointer names, or of the nearest enclosing
-// value. Each value that encloses one is read once, because there may be thousands of
-// problems.
+// offset returns the offset of the value at a pointer, or of the nearest enclosing value. It reads
+// each enclosing value once, because there may be thousands of problems.
 func (f *file) offset(pointer string) int {
 	name, start, prefix := 0, 0, ""
 	for token := range jsonx.Tokens(pointer) {
@@ -131,8 +131,7 @@ func (n node) member(i int) node {
 // item returns an element of an array.
 func (n node) item(i int) node { return node{n.Items[i], n.file, fmt.Sprintf("%s/%d", n.at, i)} }
 
-// Text returns the value of a string, also of one that is a number or a boolean because YAML has it without
-// quotes.
+// Text returns a value as text: a string, or a number or boolean that YAML has without quotes.
 func (n node) Text() string {
 	if n.Is(jsonx.Number) || n.Is(jsonx.True) || n.Is(jsonx.False) {
 		return n.Token
@@ -185,7 +184,7 @@ func (n node) problem(format string, args ...any) error {
 	return &problemError{p}
 }
 
-// fileSet has the files of a document.
+// fileSet holds the files of a document.
 type fileSet struct {
 	files map[string]*file
 	open  func(name string) ([]byte, error) // see [Options.Open]
@@ -260,7 +259,7 @@ func (s *fileSet) follow(n node, ref string) (node, error) {
 	return node{v, t.file, t.pointer}, nil
 }
 
-// resolve follows references until a value that is none.
+// resolve follows references until it reaches a value that is not a reference.
 func (s *fileSet) resolve(n node) (node, error) {
 	start := n
 	for range maxChain {
@@ -276,7 +275,7 @@ func (s *fileSet) resolve(n node) (node, error) {
 	return n, start.problem("its references form a cycle")
 }
 
-// maxApplied bounds the schemas in which the properties of one value are looked for.
+// maxApplied limits how many schemas are searched for the properties of one value.
 const maxApplied = 50
 
 // appliedBy returns a schema and those that it applies to the same value with the given keywords.

@@ -28,7 +28,7 @@ type Operation struct {
 	// Problem is why the operation cannot be used; nil if it can.
 	Problem *document.Problem
 
-	// Input is the JSON Schema of the params; Output that of the results, whatever their status;
+	// Input is the JSON Schema of the params. Output is that of the results, whatever their status;
 	// nil if there is none.
 	Input, Output json.RawMessage
 
@@ -37,28 +37,28 @@ type Operation struct {
 	plan []byte // Plan as Encode wrote it, if Load has not been called yet
 }
 
-// Plan is how a request is made of params, and how its response is read.
+// Plan says how to make a request from params and how to read its response.
 type Plan struct {
 	Params []Param  `json:"params,omitempty"`
 	Body   *Body    `json:"body,omitempty"`
 	Accept []string `json:"accept,omitempty"` // media types of the responses, JSON first
-	// Outputs are the responses that Output is about.
+	// Outputs are the kinds of responses that Output describes.
 	Outputs []Output `json:"outputs,omitempty"`
 }
 
 // Output is a kind of responses with a schema.
 type Output struct {
 	Status string `json:"status"` // a code, a class such as 2XX, or default
-	// Branch is the one of the anyOf of Output that is their schema, from 1. Zero means all of
+	// Branch is the index, from 1, of their schema in the anyOf of Output. 0 means the whole
 	// Output.
 	Branch int `json:"branch,omitempty"`
-	// Wrap is the name of the property that has a response that is no object: "items", "value", or ""
-	// for an object.
+	// Wrap is the property that holds a response that is not an object: "items" or "value"; "" for
+	// an object.
 	Wrap string `json:"wrap,omitempty"`
 }
 
-// OutputOf returns the kind of responses that the document means by a status most precisely; nil if
-// it does not say.
+// OutputOf returns the kind of responses that matches a status most precisely; nil if the document
+// describes none.
 func (p *Plan) OutputOf(status int) *Output {
 	code := strconv.Itoa(status)
 	for _, name := range []string{code, code[:1] + "XX", "default"} {
@@ -79,7 +79,7 @@ func (o *Operation) OutputSchema(kind *Output) json.RawMessage {
 		return nil
 	}
 	schema := bytes.Clone(branches[kind.Branch-1])
-	if defs := jsonx.Get(o.Output, "$defs"); defs != nil { // an object is not empty: it has a type
+	if defs := jsonx.Get(o.Output, "$defs"); defs != nil { // an object schema is never empty: it has a type
 		schema = append(append(append(schema[:len(schema)-1], `,"$defs":`...), defs...), '}')
 	}
 	return schema
@@ -92,7 +92,7 @@ const (
 	inHeader = "header"
 	inCookie = "cookie"
 
-	// Of Swagger 2.0 alone.
+	// Only in Swagger 2.0.
 	inFormData = "formData"
 	inBody     = "body"
 )
@@ -102,7 +102,7 @@ type Param struct {
 	Name     string `json:"name"`           // among the tool's params
 	Wire     string `json:"wire,omitempty"` // in the request, if it differs
 	In       string `json:"in"`
-	Style    string `json:"style,omitempty"` // if it is not the default of its place
+	Style    string `json:"style,omitempty"` // if it is not the default for its place
 	Explode  bool   `json:"explode,omitempty"`
 	Reserved bool   `json:"reserved,omitempty"` // reserved characters are not encoded
 	JSON     bool   `json:"json,omitempty"`     // the value is sent as JSON
@@ -121,20 +121,20 @@ const (
 	kindBytes
 )
 
-// Body is how the body of a request is made.
+// Body says how to make the body of a request.
 type Body struct {
 	Type     string   `json:"type"` // media type
 	Kind     int      `json:"kind"`
 	Param    string   `json:"param,omitempty"` // the param that is the whole body; "" if members of the body are params
 	Required bool     `json:"required,omitempty"`
 	Members  []Member `json:"members,omitempty"` // params that are members
-	Needs    []string `json:"needs,omitempty"`   // members that a body must have, although it may be absent
-	Rest     bool     `json:"rest,omitempty"`    // further params are members too
-	Fields   []Field  `json:"fields,omitempty"`  // of forms, those that are not simple
+	Needs    []string `json:"needs,omitempty"`   // members that a body must have if it is sent
+	Rest     bool     `json:"rest,omitempty"`    // additional params become members too
+	Fields   []Field  `json:"fields,omitempty"`  // members of a form that are not sent in the default way
 	Base64   bool     `json:"base64,omitempty"`  // the bytes are sent as base64
 }
 
-// kindOf returns how a body of a media type is made.
+// kindOf returns the kind of body for a media type.
 func kindOf(media string) int {
 	media = mediaType(media)
 	switch {
@@ -208,7 +208,7 @@ func (b *Body) field(name string) Field {
 	return Field{Name: name, Explode: true}
 }
 
-// pointer returns where a member of the body is in the params.
+// pointer returns the pointer in the params of a member of the body.
 func (b *Body) pointer(name string) string {
 	if b.Param != "" {
 		return "/" + jsonx.EscapeToken(b.Param) + "/" + jsonx.EscapeToken(name)
@@ -235,7 +235,7 @@ func (o *Operation) Annotations() json.RawMessage {
 	return json.RawMessage(`{"readOnlyHint":false,"openWorldHint":true}`)
 }
 
-// isUsable reports whether an operationId has something that names of tools may have.
+// isUsable reports whether an operationId contains a character that names of tools may have.
 func isUsable(id string) bool {
 	return strings.ContainsFunc(id,
 		func(r rune) bool { return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' })

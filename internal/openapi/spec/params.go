@@ -10,7 +10,7 @@ import (
 	"github.com/toolreg/toolreg/internal/jsonx"
 )
 
-// params has the params of an operation while it is read.
+// params holds the params of an operation while it is read.
 type params struct {
 	params   []Param
 	nodes    []node // of params: what describes them
@@ -67,7 +67,7 @@ func (r *reader) params(n, item node, op *Operation) (*params, error) {
 	return p, p.checkRoute(n, op.Path)
 }
 
-// checkParam returns an error for a parameter whose place or shape says nothing, because it would
+// checkParam returns an error for a parameter whose place or shape is unknown, because it would
 // otherwise be missing in requests.
 func (r *reader) checkParam(n node) error {
 	places := []string{inPath, inQuery, inHeader, inCookie}
@@ -87,7 +87,7 @@ func (r *reader) checkParam(n node) error {
 	return nil
 }
 
-// checkRoute returns an error if a part of the path is no param.
+// checkRoute returns an error if a part of the path in braces is not a param.
 func (p *params) checkRoute(n node, route string) error {
 	isParam := func(in, name string) bool {
 		return slices.ContainsFunc(p.params, func(p Param) bool { return p.In == in && p.wire() == name })
@@ -114,8 +114,8 @@ func (p *params) checkRoute(n node, route string) error {
 	}
 }
 
-// isReserved reports whether a header belongs to the connection or to the login, so that it
-// is never a param.
+// isReserved reports whether a header belongs to the connection or to the login and therefore never
+// becomes a param.
 func isReserved(header string) bool {
 	switch strings.ToLower(header) {
 	case "accept", "accept-encoding", "content-type", "authorization", "proxy-authorization", "host", "cookie", "content-length",
@@ -155,7 +155,7 @@ func (r *reader) addParam(p *params, n node, in string, op *Operation) error {
 	return nil
 }
 
-// isToken reports whether a name can be that of a header or a cookie.
+// isToken reports whether a text can be the name of a header or a cookie.
 func isToken(name string) bool {
 	for _, c := range []byte(name) {
 		if c <= ' ' || c >= 0x7f || strings.IndexByte(`"(),/:;<=>?@[\]{}`, c) >= 0 {
@@ -165,11 +165,11 @@ func isToken(name string) bool {
 	return name != ""
 }
 
-// maxName is the length of names that every model provider accepts.
+// maxName is the maximum length of names that every model provider accepts.
 const maxName = 64
 
-// unique returns the name of a param: its own with the characters that every model provider
-// accepts, else with its place before it, or a hash after it.
+// unique returns a unique name for a param: its own, limited to the characters that every model
+// provider accepts, with its place before it or a hash after it if that name is taken.
 func (p *params) unique(wire, in string) string {
 	name := plainName(wire)
 	if p.taken[name] {
@@ -225,7 +225,7 @@ func (r *reader) schemaOf(n node) node {
 	if content := n.get("content"); content.Is(jsonx.Object) && len(content.Members) > 0 {
 		return content.member(0).get("schema")
 	}
-	if r.version == 20 || n.get("type").exists() { // some documents of OpenAPI 3 still have it so
+	if r.version == 20 || n.get("type").exists() { // some documents of OpenAPI 3 still write it this way
 		return n
 	}
 	return n.get("schema")

@@ -1,11 +1,10 @@
-// Package spec reads OpenAPI 3.0, OpenAPI 3.1 and Swagger 2.0 documents and turns each
-// operation into what a tool needs: a name, the schemas of params and result, and the HTTP
-// request that a call makes. It does no input or output: the other files of a document and
-// the files in params come from functions of the caller, and package openapi sends the
-// requests.
+// Package spec reads OpenAPI 3.0, OpenAPI 3.1 and Swagger 2.0 documents and turns each operation
+// into what a tool needs: a name, the schemas of params and result, and the HTTP request of a call.
+// It does no input or output: functions of the caller supply the other files of a document and the
+// files in params, and package openapi sends the requests.
 //
-// Documents are not trusted. Size, depth and references are bounded, and an operation that
-// cannot be used is returned with its problem, so that it costs no other.
+// Documents are not trusted. Their size, depth and references are limited. An operation that cannot
+// be used is returned with its problem, and the others remain usable.
 package spec
 
 import (
@@ -24,21 +23,22 @@ import (
 // Options are the options of [Read].
 type Options struct {
 	Name string // path or address of the document
-	// Open returns the content of another file of the document, named as Name is: a path or
-	// an address. It decides which files may be read. If nil, there are no others.
+	// Open returns the content of another file of the document, named in the same way as Name: by a
+	// path or an address. It decides which files may be read. If nil, there are no other files.
 	Open func(name string) ([]byte, error)
-	// Server replaces the servers that the document names; "" means they count.
+	// Server replaces the servers that the document names; "" keeps them.
 	Server string
-	// Supplied reports whether the settings give a header, a cookie or a part of the query of requests to a
-	// server, which then is no param. nil means that they give none.
+	// Supplied reports whether the settings supply a header, a cookie or a query parameter of
+	// requests to a server, which then does not become a param. nil means that they supply none.
 	Supplied func(server, in, name string) bool
-	// Normal returns the name under which an operation will be registered, so that two do
-	// not get the same. nil means its own.
+	// Normal returns the name under which an operation will be registered, so that no two get the
+	// same. nil means the operation's own name.
 	Normal func(string) string
 	// FileNote is added to the description of params that are files; it says what a value
 	// may be.
 	FileNote string
-	// MaxSchema is the limit of a schema, in bytes; 0 means 1 MiB, and it is never more.
+	// MaxSchema is the maximum size of a schema, in bytes; 0 means 1 MiB, which is also its upper
+	// bound.
 	MaxSchema int
 }
 
@@ -53,11 +53,10 @@ type reader struct {
 	names   map[string]bool // of operations, normal
 	doc     *Document
 
-	fileKinds map[*jsonx.Value]int // what filesOf returned, by the schema
+	fileKinds map[*jsonx.Value]int // results of filesOf, by schema
 }
 
-// Read reads a document. An error means that it has no operation that could be used, and
-// names file and line.
+// Read reads a document. An error means that it has no usable operation, and names file and line.
 func Read(data []byte, o Options) (*Document, error) {
 	f, err := parse(o.Name, data)
 	if err != nil {
@@ -96,7 +95,7 @@ func versionOf(root node) int {
 	switch text := root.get("openapi").Text() + root.get("swagger").Text(); {
 	case strings.HasPrefix(text, "3.0"):
 		return 30
-	case strings.HasPrefix(text, "3"): // also 3, which is what YAML has of 3.0 or 3.1 in some writers
+	case strings.HasPrefix(text, "3"): // also 3, which some YAML writers make of 3.0 or 3.1
 		return 31
 	case strings.HasPrefix(text, "2"):
 		return 20
@@ -104,7 +103,7 @@ func versionOf(root node) int {
 	return 0
 }
 
-// addOperation adds an operation to the document. An error is why it cannot be used.
+// addOperation adds an operation to the document. An error says why it cannot be used.
 func (r *reader) addOperation(op Operation, input, output *bundledSchema, err error) {
 	if err != nil {
 		op.Problem, op.Plan, op.Server = problemOf(err), Plan{}, ""
@@ -201,7 +200,7 @@ func (r *reader) operation(n, item node, method, route string) {
 	r.addOperation(op, input, output, err)
 }
 
-// use reads what is needed to use an operation: its params, its server, and its results.
+// use reads everything that using an operation needs: its params, its server and its results.
 func (r *reader) use(n, item node, op *Operation) (input, output *bundledSchema, err error) {
 	if err := checkRoute(n, op.Path); err != nil {
 		return nil, nil, err
@@ -223,7 +222,7 @@ func (r *reader) use(n, item node, op *Operation) (input, output *bundledSchema,
 	}
 	op.Plan.Params = p.params
 	if body != nil {
-		plan := body.plan // a copy, which does not keep what it was made of
+		plan := body.plan // a copy, so that the nodes it was made from are not kept
 		if op.Plan.Body = &plan; len(plan.Needs) > 0 {
 			op.Description += "\n\nWith any member of the body, these are required: " +
 				strings.Join(plan.Needs, ", ") + "."
@@ -243,7 +242,7 @@ func summaryOf(n, item node) string {
 	return strings.Join(strings.Fields(cmp.Or(n.get("summary").Text(), item.get("summary").Text())), " ")
 }
 
-// describe returns what an operation does, in the document's words.
+// describe returns the document's description of an operation.
 func describe(n, item node, method, route string) string {
 	summary := summaryOf(n, item)
 	text := strings.TrimSpace(cmp.Or(n.get("description").Text(), item.get("description").Text()))
@@ -258,7 +257,7 @@ func describe(n, item node, method, route string) string {
 	return summary + "\n\n" + text
 }
 
-// server returns the base of an operation's requests.
+// server returns the base URL of an operation's requests.
 func (r *reader) server(n, item node) (string, error) {
 	if r.opts.Server != "" {
 		return strings.TrimSuffix(r.opts.Server, "/"), nil
@@ -289,7 +288,7 @@ func (r *reader) server(n, item node) (string, error) {
 	return r.checkServer(r.root, "/")
 }
 
-// swaggerServer returns the base that a Swagger 2.0 document names.
+// swaggerServer returns the base URL that a Swagger 2.0 document names.
 func (r *reader) swaggerServer(n node) (string, error) {
 	own, _ := url.Parse(r.opts.Name) // nil or without a host: the document is a file
 	host, scheme := r.root.get("host").Text(), ""

@@ -131,8 +131,8 @@ func escapeRoute(s string) string {
 	return encode(s, func(c byte) bool { return c > ' ' && c < 0x7f && strings.IndexByte("\"<>\\^`{|}?#", c) < 0 })
 }
 
-// segment returns the value of a param in the path. What the server could take for another
-// path is refused.
+// segment returns the value of a param in the path. It refuses a value that a server could take for
+// another path.
 func (b *builder) segment(p *Param) (string, error) {
 	v := b.value(p.Name)
 	if v == nil {
@@ -184,11 +184,12 @@ func separator(style string, escape func(string) string) string {
 	return ","
 }
 
-// noEscape is the escape of places in which nothing is encoded.
+// noEscape is used in places where nothing is encoded.
 func noEscape(s string) string { return s }
 
-// flatten returns the texts of a value: one for a scalar, one for each element, and for an
-// object names and values, as name=value if explode is set (paired). What is null is absent (RFC 6570).
+// flatten returns the texts of a value: one for a scalar, one per element of an array, and for an
+// object its names and values, as name=value if explode is set (paired). Nulls are left out (RFC
+// 6570).
 func flatten(v *jsonx.Value, explode bool, escape func(string) string) (parts []string, paired bool) {
 	switch v.Kind {
 	case jsonx.Array:
@@ -218,7 +219,7 @@ type pair struct{ name, value string }
 
 func (p pair) String() string { return p.name + "=" + p.value }
 
-// shape is how a value is written as pairs.
+// shape says how to write a value as pairs.
 type shape struct {
 	style         string // "" means form
 	explode, json bool
@@ -227,7 +228,7 @@ type shape struct {
 func (p *Param) shape() shape { return shape{p.Style, p.Explode, p.JSON} }
 
 // pairs returns a value of a query, a cookie or a form as pairs of name and value, in the
-// style of the document. key escapes names, escape values.
+// document's style. key escapes names, escape values.
 func pairs(name string, v *jsonx.Value, s shape, key, escape func(string) string) []pair {
 	if s.style == "deepObject" {
 		return deepPairs(nil, key(name), v, key, escape)
@@ -270,8 +271,8 @@ func queryPairs(name string, v *jsonx.Value, s shape, reserved bool) []string {
 	return out
 }
 
-// deepPairs writes nested values as name[key][]=value. Lists of objects have numbers, because servers
-// would not know where one object ends.
+// deepPairs writes nested values as name[key][]=value. Objects in lists are numbered, because
+// servers could not tell where one ends.
 func deepPairs(out []pair, name string, v *jsonx.Value, key, escape func(string) string) []pair {
 	switch v.Kind {
 	case jsonx.Object:
@@ -296,10 +297,11 @@ func deepPairs(out []pair, name string, v *jsonx.Value, key, escape func(string)
 	return append(out, pair{name, escape(v.Plain())})
 }
 
-// escape percent-encodes everything but unreserved characters (RFC 3986).
+// escape percent-encodes all but unreserved characters (RFC 3986).
 func escape(s string) string { return escapeBut(s, "-._~") }
 
-// escapeReserved keeps reserved characters too, except those that would begin another part.
+// escapeReserved also keeps reserved characters, except those that would begin another part of the
+// URL.
 func escapeReserved(s string) string { return escapeBut(s, "-._~:/?@!$'()*,;[]") }
 
 // escapeBut keeps letters, digits and some other characters.
@@ -436,8 +438,8 @@ func (b *builder) form(plan *Body, v *jsonx.Value) ([]byte, error) {
 	return []byte(strings.Join(all, "&")), nil
 }
 
-// multipart returns a body of type multipart/form-data. Its boundary follows from the
-// content, so that equal calls are equal.
+// multipart returns a body of type multipart/form-data. The boundary is derived from the content,
+// so that equal calls have equal bodies.
 func (b *builder) multipart(plan *Body, v *jsonx.Value) ([]byte, error) {
 	var parts []part
 	for _, m := range v.Members {
@@ -513,8 +515,8 @@ func encodeMultipart(parts []part) (body []byte, contentType string) {
 	return out.Bytes(), "multipart/form-data; boundary=" + boundary
 }
 
-// quoted encodes a name in a header of a part as browsers do, and all control characters, because
-// of which servers refuse the body.
+// quoted encodes a name in a part's header as browsers do, and all control characters, because
+// servers refuse bodies that contain them.
 func quoted(s string) string {
 	return encode(s, func(c byte) bool { return c != '"' && c >= ' ' && c != 0x7f })
 }

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// cutRoute returns the parts of a path as a document has it: some documents tell operations
-// of one path apart by a query or by a fragment, which is not sent. A part of the query such as
-// q={text} is not in query but in named: the name in the query of each param.
+// cutRoute returns the parts of a path as written in a document: some documents distinguish
+// operations of one path by a query, or by a fragment, which is not sent. A part of the query such
+// as q={text} is not in query but in named, which maps each param to its name in the query.
 func cutRoute(route string) (path, query string, named map[string]string) {
 	route, _, _ = strings.Cut(route, "#")
 	path, query, _ = strings.Cut(route, "?")
@@ -30,8 +30,8 @@ func cutRoute(route string) (path, query string, named map[string]string) {
 	return path, strings.Join(fixed, "&"), named
 }
 
-// checkRoute returns an error for a path that a request could not have, or with which it
-// would leave the server's base.
+// checkRoute returns an error for a path that no request could have, or that would lead out of the
+// server's base.
 func checkRoute(n node, route string) error {
 	path, query, _ := cutRoute(route)
 	if !strings.HasPrefix(route, "/") {

@@ -107,7 +107,7 @@ func escapeControls(s string) string {
 func (r *Rule) fields() []string {
 	var out []string
 	add := func(key, value string) {
-		if value != "" { // a blank one matches nothing, but without it the rule would be wider
+		if value != "" { // a blank value matches nothing; leaving it out would widen the rule
 			out = append(out, key+": "+jsonx.Quote(value))
 		}
 	}
@@ -131,13 +131,13 @@ func (r *Rule) fields() []string {
 	return out
 }
 
-// isLiteral reports whether the words can be a rule's command, in which nothing is a glob.
+// isLiteral reports whether the words can be a rule's command without being taken for globs.
 func isLiteral(words string) bool {
 	return shell.IsPlain(words) && !strings.ContainsAny(words, "*?[{")
 }
 
-// oneCommand is a condition that excludes shell lines that may have more than one
-// simple command.
+// oneCommand is a condition that excludes shell lines that may contain more than one simple
+// command.
 const oneCommand = "(.command | test(\"[;&|<>()$`\\\\n\\\\\\\\]\") | not)"
 
 // matchesExpression returns the condition that the shell line matches a regular expression.
@@ -155,8 +155,8 @@ func wildcards(pattern string) string {
 	return strings.Join(pieces, ".*")
 }
 
-// onHost returns the condition that a URL is on a host. deeper also matches its
-// subdomains. A host may begin with "*.".
+// onHost returns the condition that a URL is on a host. deeper also matches subdomains. A host may
+// begin with "*.".
 func onHost(host string, deeper bool) string {
 	below, wild := strings.CutPrefix(host, "*.")
 	prefix := ""
@@ -246,8 +246,8 @@ func ImportRules(ctx context.Context, program string, files []RuleFile, home str
 	return got, err
 }
 
-// matchesNothing says why a rule on a command matches no call, or returns "". Policy
-// looks through programs that run others, and decides on what they run.
+// matchesNothing says why a rule on a command matches no call; "" if it may match. Policy looks
+// through programs that run others, and decides on what they run.
 func (r *Rule) matchesNothing() string {
 	if r.Command == "" {
 		return ""

@@ -39,7 +39,7 @@ func ExportRules(ctx context.Context, program string, rules []Rule) (text string
 			r.Command = shell.Beginning(r.Command)
 		}
 		if r.Command != "" && r.Tool+r.Server+r.Source+r.Category == "" {
-			r.Tool = shellTool // the only one with commands
+			r.Tool = shellTool // the only tool with commands
 		}
 		decision := r.Decision
 		allowed = allowed || decision == allow
@@ -88,8 +88,8 @@ func exporters(ctx context.Context) map[string]exporter {
 	}
 }
 
-// widen returns a rule without its condition, and without the words of its command from the first that
-// has a wildcard on: the other programs compare words as they are.
+// widen returns a rule without its condition, and with its command cut before the first word that
+// has a wildcard: other programs compare words literally.
 func widen(r Rule) Rule {
 	r.When = ""
 	words := strings.Fields(r.Command)

@@ -78,8 +78,8 @@ type program struct {
 }
 
 // programs returns the programs in the order of the documentation. Formats and names of tools are
-// those of docs/servers.md, which has the sources. VS Code names tools by what a server says of itself
-// when it starts; the rules of Cursor and Windsurf are not published.
+// those in docs/servers.md, which names the sources. VS Code names tools after the name that a
+// server reports when it starts; the rules of Cursor and Windsurf are not published.
 func programs() []program {
 	return []program{
 		{imports.Program{Name: "gemini", Title: "Gemini CLI", Format: "gemini", Prefix: "mcp_{server}_"}, geminiFiles},
@@ -141,7 +141,7 @@ func (w folders) application() string {
 	return w.named("XDG_CONFIG_HOME", ".config")
 }
 
-// config returns the folder in which some other programs do, on Windows the same.
+// config returns the folder in which some other programs store theirs; on Windows it is the same.
 func (w folders) config(variable string) string {
 	if runtime.GOOS == "windows" {
 		return w.application()

@@ -11,9 +11,9 @@ import (
 	"github.com/toolreg/toolreg/internal/settings/imports"
 )
 
-// claudeFiles returns the files of Claude Code, which stores the servers of a team in .mcp.json, and
-// all others in one user file, for each project or for all. Which of them are used is said in
-// that file, for each project, and in the files with permissions.
+// claudeFiles returns the files of Claude Code, which stores the servers of a team in .mcp.json,
+// and all others in one user file, per project or for all. That file and the files with permissions
+// say, per project, which of them are used.
 func claudeFiles(w folders) []imports.File {
 	shared, config := jsonServers(braces, claudeEntry, "mcpServers"), w.named("CLAUDE_CONFIG_DIR")
 	user := w.user(shared, config, ".claude.json")
@@ -33,8 +33,8 @@ func claudeFiles(w folders) []imports.File {
 	return []imports.File{own[0], team[0], own[1]}
 }
 
-// claudeProject returns what a file says about the project at root. Claude Code names a project by its
-// path without links, on Windows mostly with slashes, so that one project may be there several times.
+// claudeProject returns what a file says about the project at root. Claude Code names a project by
+// its path without links, on Windows mostly with slashes, so a project may occur several times.
 func claudeProject(doc *document.Document, root string) (out []jsonx.Member) {
 	real, err := filepath.EvalSymlinks(root)
 	if err != nil {
@@ -74,9 +74,9 @@ func claudeDesktopFiles(w folders) []imports.File {
 // claudePrefix precedes the names of a server's tools.
 const claudePrefix = "mcp__{server}__"
 
-// claudeSwitch says what a file of Claude Code switches off. team is set for the servers of .mcp.json,
-// which have a list of their own. Rules of permissions.deny are mcp__SERVER or mcp__SERVER__TOOL,
-// either with a star.
+// claudeSwitch returns which servers and tools a file of Claude Code switches off. team is set for
+// the servers of .mcp.json, which have a separate list. Rules of permissions.deny are mcp__SERVER
+// or mcp__SERVER__TOOL, either with a star.
 func claudeSwitch(root string, team bool) func(doc *document.Document, name string) (off bool, tools []string) {
 	claude := imports.Program{Prefix: claudePrefix}
 	return func(doc *document.Document, name string) (off bool, tools []string) {
@@ -95,7 +95,7 @@ func claudeSwitch(root string, team bool) func(doc *document.Document, name stri
 		for _, rule := range doc.Root.Get("permissions").Get("deny").Strings() {
 			server, found := strings.CutPrefix(rule, "mcp__")
 			rest, ok := strings.CutPrefix(server, name)
-			if !ok { // as Claude Code shows it
+			if !ok { // as Claude Code displays it
 				rest, ok = strings.CutPrefix(server+"__", strings.TrimPrefix(claude.ToolPrefix(name), "mcp__"))
 				rest = strings.TrimSuffix("__"+rest, "__")
 			}

@@ -66,7 +66,7 @@ func readCodexServers(_ *document.Foreign, path string, data []byte) ([]imports.
 	}
 	var out []imports.Server
 	names := tables(text.WithoutMark(data))
-	for _, name := range slices.Sorted(maps.Keys(file.Servers)) { // those of an inline table have no place of their own
+	for _, name := range slices.Sorted(maps.Keys(file.Servers)) { // servers of an inline table have no position of their own
 		if !slices.ContainsFunc(names, func(m jsonx.Member) bool { return m.Name == name }) {
 			names = append(names, jsonx.Member{Name: name, Pos: jsonx.NewPos(1, 1)})
 		}

@@ -70,7 +70,7 @@ func editorVariable(root, inner string) (string, error) {
 	kind, name, _ := strings.Cut(inner, ":")
 	switch {
 	case kind == "env" && expand.IsName(name):
-		return "${" + name + ":-}", nil // the editors take an unset variable as empty
+		return "${" + name + ":-}", nil // the editors treat an unset variable as empty
 	case inner == "workspaceFolder":
 		return expand.Escape(root), nil
 	case inner == "workspaceFolderBasename":

@@ -26,7 +26,7 @@ type entry struct {
 	Description    string          `json:"description,omitempty"`
 	IncludeTools   *[]string       `json:"includeTools,omitempty"`
 	ExcludeTools   []string        `json:"excludeTools,omitempty"`
-	OAuth          any             `json:"oauth,omitempty"` // a *login, or of Gemini CLI as it is
+	OAuth          any             `json:"oauth,omitempty"` // a *login, or Gemini CLI's value unchanged
 	Disabled       bool            `json:"disabled,omitempty"`
 	Lifecycle      json.RawMessage `json:"lifecycle,omitempty"`
 }
@@ -117,7 +117,7 @@ func imported(s jsonx.Member, e entry, d dialect, problem string) imports.Server
 	return out
 }
 
-// login is what an entry says about logging in to its server.
+// login holds the fields of an entry about logging in to its server.
 type login struct {
 	ClientID         string   `json:"clientId,omitempty"`
 	ClientSecret     string   `json:"clientSecret,omitempty"`
@@ -127,8 +127,8 @@ type login struct {
 	RedirectURI      string   `json:"redirectUri,omitempty"`
 }
 
-// read reads an entry, in which programs have these fields as such, with the prefix oauth, or in
-// an object oauth or auth, each in its own spelling.
+// read reads these fields from an entry. Programs have them directly in the entry, with the prefix
+// oauth, or in an object oauth or auth, each with its own spelling.
 func (l *login) read(entry json.RawMessage, inside bool) {
 	for name, value := range jsonx.Members(entry) {
 		key, prefixed := strings.CutPrefix(strings.ToLower(strings.ReplaceAll(name, "_", "")), "oauth")
@@ -149,7 +149,7 @@ func (l *login) read(entry json.RawMessage, inside bool) {
 		case "redirecturi", "redirecturl", "callbackurl":
 			l.RedirectURI = text
 		case "callbackport":
-			if name == "callbackPort" { // of Claude Code; other programs have other paths
+			if name == "callbackPort" { // of Claude Code; other programs use other paths
 				l.RedirectURI = "http://localhost:" + string(value) + "/callback"
 			}
 		case "scope", "scopes":
@@ -160,7 +160,7 @@ func (l *login) read(entry json.RawMessage, inside bool) {
 	}
 }
 
-// isEmpty reports whether nothing is said.
+// isEmpty reports whether no field is set.
 func (l *login) isEmpty() bool {
 	return cmp.Or(l.ClientID, l.ClientSecret, l.AuthorizationURL, l.TokenURL, l.RedirectURI) == "" && len(l.Scopes) == 0
 }

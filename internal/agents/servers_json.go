@@ -15,7 +15,7 @@ import (
 
 // server has the fields of a server in the JSON files of all programs.
 type server struct {
-	login login // read apart
+	login login // read separately
 
 	// Of a server over stdio.
 	Command     json.RawMessage `json:"command"` // a string, or in some programs a list or an object
@@ -54,14 +54,14 @@ type server struct {
 	Lifecycle     json.RawMessage `json:"lifecycle"`
 }
 
-// entry converts the fields that mean the same in every program that has them. problem says why
-// that is not possible.
+// entry converts the fields that have the same meaning in every program. problem says why that is
+// not possible.
 func (s *server) entry() (e entry, problem string) {
 	e = entry{Args: s.Args, Env: s.Env, Cwd: s.Cwd, URL: s.URL, HTTPURL: s.HTTPURL, Headers: s.Headers,
 		Description: s.Description, IncludeTools: cmp.Or(s.IncludeTools, s.AllowedTools),
 		ExcludeTools: slices.Concat(s.ExcludeTools, s.DisabledTools, s.BlockedTools),
 		Disabled:     s.Disabled || s.Enabled != nil && !*s.Enabled}
-	var tools []string // of which a star means all
+	var tools []string // a star means all
 	if json.Unmarshal(s.Tools, &tools) == nil && tools != nil && !slices.Contains(tools, "*") {
 		e.IncludeTools = cmp.Or(e.IncludeTools, &tools)
 	}
@@ -139,8 +139,7 @@ func servers(members []jsonx.Member, d dialect, convert func(s *server) (entry, 
 	return out
 }
 
-// switched returns whether an entry switches a server on, or nil if that is not all that
-// it does.
+// switched returns whether an entry switches a server on; nil if it does anything else.
 func switched(entry *jsonx.Value) *bool {
 	if !entry.Is(jsonx.Object) {
 		return nil
@@ -160,7 +159,7 @@ func switched(entry *jsonx.Value) *bool {
 	return on
 }
 
-// switchedBy lets each of a program's files, and others, switch servers of all of them off.
+// switchedBy lets each of a program's files, and others, switch off servers of all of them.
 func switchedBy(files []imports.File,
 	says func(doc *document.Document, name string) (off bool, tools []string),
 	others ...imports.File) []imports.File {

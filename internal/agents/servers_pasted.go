@@ -93,8 +93,8 @@ func isEntry(members []jsonx.Member) bool {
 	return false
 }
 
-// minPasted is the least time limit in milliseconds that documentation gives. A lower one is in seconds, in
-// which Cline, Roo Code and others count.
+// minPasted is the smallest time limit, in milliseconds, that documentation gives. A smaller value
+// is in seconds, which Cline, Roo Code and others use.
 const minPasted = 1000
 
 func pastedServer(m jsonx.Member) imports.Server {

@@ -14,7 +14,7 @@ import (
 )
 
 // geminiFiles returns the settings of Gemini CLI, whose mcpServers have toolreg's own format. Each
-// file, and one that says what is disabled, switches servers of both off.
+// file can switch off servers of both, and so can a separate file that lists what is disabled.
 func geminiFiles(w folders) []imports.File {
 	r, folder := jsonServers(shellLike, geminiEntry, "mcpServers"), filepath.Join(w.named("GEMINI_CLI_HOME"), ".gemini")
 	return switchedBy([]imports.File{w.project(r, ".gemini", "settings.json"), w.user(r, folder, "settings.json")},
@@ -28,7 +28,7 @@ func geminiSwitch(doc *document.Document, name string) (off bool, tools []string
 		len(allowed) > 0 && !slices.Contains(allowed, name) || disabled(doc, name), nil
 }
 
-// disabled reports whether a file of nothing but switches disables a server.
+// disabled reports whether a file that contains only switches disables a server.
 func disabled(doc *document.Document, name string) bool {
 	off := false
 	for _, m := range doc.Members() {
@@ -61,8 +61,8 @@ func geminiEntry(s *server) (entry, string) {
 	return e, problem
 }
 
-// antigravityFiles returns the files of Antigravity, which its command line and its editor share, and
-// behind them the one that editions before 2.0 had.
+// antigravityFiles returns the files of Antigravity, which its command line and its editor share,
+// followed by the file that versions before 2.0 used.
 func antigravityFiles(w folders) []imports.File {
 	r := jsonServers(braces, antigravityEntry, "mcpServers")
 	return []imports.File{w.project(r, ".agents", "mcp_config.json"),
@@ -70,7 +70,7 @@ func antigravityFiles(w folders) []imports.File {
 		w.user(r, w.named("", ".gemini"), "antigravity", "mcp_config.json")}
 }
 
-// antigravityEntry prefers the address where an entry has a command too.
+// antigravityEntry prefers the address if an entry also has a command.
 func antigravityEntry(s *server) (entry, string) {
 	if s.ServerURL != "" {
 		s.Command, s.Args, s.Env = nil, nil, nil
@@ -97,8 +97,8 @@ func cursorFiles(w folders) []imports.File {
 	return []imports.File{w.project(r, ".cursor", "mcp.json"), w.user(r, w.named("", ".cursor"), "mcp.json")}
 }
 
-// windsurfFiles returns the files of Devin Desktop, which Windsurf became, and behind them
-// the one that Windsurf had.
+// windsurfFiles returns the files of Devin Desktop, as Windsurf is now called, followed by the file
+// that Windsurf used.
 func windsurfFiles(w folders) []imports.File {
 	r := jsonServers(editorLike(w.root), (*server).entry, "mcpServers")
 	return []imports.File{w.project(r, ".devin", "mcp_config.local.json"), w.project(r, ".devin", "mcp_config.json"),
@@ -123,7 +123,8 @@ func opencodeFiles(w folders) []imports.File {
 // opencodePrefix precedes the names of a server's tools.
 const opencodePrefix = "{server}_"
 
-// opencodeSwitch says what tools, or permission, of a file denies; the last pattern that matches holds.
+// opencodeSwitch returns what tools, or permission, denies in a file; the last pattern that matches
+// applies.
 func opencodeSwitch(doc *document.Document, name string) (off bool, tools []string) {
 	opencode := imports.Program{Prefix: opencodePrefix}
 	prefix := opencode.ToolPrefix(name)

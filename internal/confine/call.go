@@ -14,7 +14,7 @@ import (
 	"github.com/toolreg/toolreg/internal/sandbox"
 )
 
-// maxListed is how many removed files a message names.
+// maxListed is the maximum number of removed files that a message names.
 const maxListed = 20
 
 // Call returns the tool with its program confined according to a policy

@@ -54,11 +54,11 @@ type Options struct {
 	Hide, Protect func() []string
 	// Closed are folders that stay hidden even if settings name them. nil means none.
 	Closed func() []string
-	// Neutral returns the folder of programs that must not start in the project. These
-	// may read it although Hide has the folder around it. nil means there is none.
+	// Neutral returns the working folder of programs that must not start in the project. They may
+	// read it although Hide includes a folder around it. nil means there is none.
 	Neutral func() (string, error)
-	// Logs returns a folder for what must survive if toolreg is killed while a program
-	// runs; see [guards.New]. nil means there is none.
+	// Logs returns a folder for data that must survive if toolreg is killed while a program runs;
+	// see [guards.New]. nil means there is none.
 	Logs  func() (string, error)
 	Warn  func(registry.Diagnostic)
 	Log   *slog.Logger           // nil means silent
@@ -75,7 +75,7 @@ type Confiner struct {
 	support func() sandbox.Support
 
 	mu      sync.Mutex
-	running int // programs that are to be cleaned up after
+	running int // programs outside of calls after which the workspace must be cleaned
 	closed  bool
 }
 
@@ -98,8 +98,8 @@ func New(opts Options) *Confiner {
 // Close releases the workspace, as soon as all programs outside of calls have ended.
 func (c *Confiner) Close() error { return c.count(0, true) }
 
-// count counts a program that starts or ends, and releases the workspace when it is not needed
-// any more.
+// count counts a program that starts or ends, and releases the workspace when it is no longer
+// needed.
 func (c *Confiner) count(n int, closing bool) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -130,8 +130,9 @@ func (c *Confiner) openLogs() string {
 	return dir
 }
 
-// Credentials returns why an absolute path may lead to credentials; see [sandbox.Credentials]. It is
-// nil if the workspace has none. What is in the folder open, if it is not "", may be read.
+// Credentials returns a function that says why an absolute path may lead to credentials; see
+// [sandbox.Credentials]. It is nil if the workspace contains none. The contents of the folder open,
+// unless that is "", may be read.
 func (c *Confiner) Credentials(open func() string) func(path string) string {
 	found := sandbox.NewCredentials(c.opts.Settings.Workspace, c.home, c.opts.Environ)
 	if found == nil {
@@ -237,7 +238,7 @@ func (c *Confiner) profileOf(k kind, spec *process.Spec) (*sandbox.Profile, erro
 }
 
 // isTampered reports whether a program that the settings do not confine starts with files that a
-// sandboxed program may have changed, and must be confined for that reason. It warns.
+// sandboxed program may have changed, and must therefore be confined. It also warns.
 func (c *Confiner) isTampered(k kind, spec *process.Spec) bool {
 	workspace := trust.Real(c.opts.Settings.Workspace)
 	argv := spec.Argv
@@ -262,7 +263,7 @@ func (c *Confiner) isTampered(k kind, spec *process.Spec) bool {
 	return confined
 }
 
-// Plan is how a program is confined that another process starts.
+// Plan says how to confine a program that another process starts.
 type Plan struct {
 	Profile   sandbox.Profile `json:"profile"`
 	Workspace string          `json:"workspace"` // cleaned when the program has ended
@@ -291,7 +292,7 @@ func (p *Plan) Confine(ctx context.Context, spec *process.Spec) (after func(), e
 	}
 	spec.Confine = &profile
 	return func() {
-		_, _ = guarded.Clean(context.WithoutCancel(ctx), profile.Created.Has) // nobody is there to be told
+		_, _ = guarded.Clean(context.WithoutCancel(ctx), profile.Created.Has) // nobody can be told
 		_ = tree.Close()
 	}, nil
 }
@@ -331,7 +332,8 @@ func (c *Confiner) report(kind string, cleaned guards.Cleaned, err error) {
 	}
 }
 
-// protect is the function protect for a program of a kind. It warns if that cannot be recorded.
+// protect is the function protect for a program of a kind. It warns if the protection cannot be
+// recorded.
 func (c *Confiner) protect(ctx context.Context, k kind, p *sandbox.Profile) (*guards.Guards, error) {
 	guarded, err := protect(ctx, c.tree(), p,
 		guards.Scope{Folders: p.Write, Private: c.private(), Lasting: strings.HasPrefix(k.name, serverPrefix)})
@@ -343,7 +345,7 @@ func (c *Confiner) protect(ctx context.Context, k kind, p *sandbox.Profile) (*gu
 	return guarded, err
 }
 
-// protect adds to a profile what guards find in the workspace and in the scope.
+// protect adds to a profile what the guards of the workspace and of the scope protect.
 func protect(ctx context.Context, tree *guards.Tree, p *sandbox.Profile, scope guards.Scope) (*guards.Guards, error) {
 	p.Opened, p.Write = existing(p.Opened), existing(p.Write)
 	guarded, err := tree.Guards(ctx, scope)
@@ -476,8 +478,8 @@ func (c *Confiner) profile(k kind, place sandbox.Place, online bool) sandbox.Pro
 	return p
 }
 
-// foldersAround returns the folders between paths and a folder around them. A folder
-// that could be renamed could be replaced, with what is in it.
+// foldersAround returns the folders between paths and an enclosing folder: a folder that can be
+// renamed can be replaced together with its contents.
 func foldersAround(paths []string, folder string) []string {
 	var out []string
 	for _, path := range paths {
@@ -489,7 +491,7 @@ func foldersAround(paths []string, folder string) []string {
 	return out
 }
 
-// paths returns the paths of a setting, absolute. They need not exist: whether a kept server is the
+// paths returns the absolute paths of a setting. They need not exist: whether a kept server is the
 // same must not depend on what it, or toolreg, has created.
 func (c *Confiner) paths(entries []string) []string {
 	var out []string
@@ -509,8 +511,8 @@ func (c *Confiner) paths(entries []string) []string {
 	return out
 }
 
-// close creates the folders that stay hidden, if they are in visible ones: what does not
-// exist cannot be hidden, and another program may create it while the confined one runs.
+// close creates the folders that stay hidden, if they are within visible ones: only existing
+// folders can be hidden, and another program may create them while the confined one runs.
 func (c *Confiner) close(visible []string) {
 	if c.opts.Closed == nil {
 		return
@@ -518,7 +520,7 @@ func (c *Confiner) close(visible []string) {
 	for _, folder := range c.opts.Closed() {
 		if !exists(folder) &&
 			slices.ContainsFunc(visible, func(path string) bool { return trust.Within(folder, path) }) {
-			_ = os.MkdirAll(folder, 0o700) // if it fails, there can be nothing in it
+			_ = os.MkdirAll(folder, 0o700) // if it fails, the folder cannot contain anything
 		}
 	}
 }

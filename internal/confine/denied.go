@@ -76,7 +76,7 @@ func (d *denial) line(line string) {
 		onlyReads := containsAny(line, "cat: ", "head: ", "tail: ", "grep: ", "wc: ", "cannot access", "cannot stat",
 			"cannot open", "can't open", "can't read")
 		for _, path := range pathsIn(line) {
-			if !onlyReads || exists(d.absolute(path)) { // what is not there was not denied
+			if !onlyReads || exists(d.absolute(path)) { // a missing file was not denied
 				d.path(path, false)
 			}
 		}
@@ -103,8 +103,8 @@ func (d *denial) line(line string) {
 	}
 }
 
-// neverAllowed returns what a message says was refused, if the sandbox refuses it always; "" if it
-// does not say that.
+// neverAllowed returns what was refused according to a message, if the sandbox always refuses it;
+// "" otherwise.
 func neverAllowed(line string) string {
 	line = strings.ToLower(line)
 	for _, kind := range [][]string{
@@ -124,8 +124,8 @@ func containsAny(s string, parts ...string) bool {
 	return slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(s, part) })
 }
 
-// path records an existing file or folder of the machine that the profile does not
-// open, unless the user could not access it either. written reports that the access was a write.
+// path records an existing file or folder of the machine that the profile does not open, unless the
+// user could not access it either. written says that the access was a write.
 func (d *denial) path(path string, written bool) {
 	path = d.absolute(path)
 	if target, err := filepath.EvalSymlinks(path); err == nil &&

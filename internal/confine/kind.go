@@ -111,8 +111,8 @@ func networkWords(n sandbox.Network) string {
 	return "a private loopback"
 }
 
-// Findings describes for doctor the system's support for the sandbox, and the
-// settings and rules that require one that is not possible.
+// Findings returns, for doctor, how far the system supports the sandbox, and which settings and
+// rules require a sandbox that is not possible.
 func (c *Confiner) Findings() (parts []sandbox.Part, missing string, wanted []string) {
 	parts = c.support().Parts
 	if missing = c.missing(); missing == "" {

@@ -15,14 +15,14 @@ import (
 )
 
 // broker makes changes for programs that the kernel does not let them make themselves. A mount
-// protects one file, and other programs can put another one in its place, which would not be
-// protected. So the folders of Profile.Brokered are read-only for the program as a whole, and the
-// broker decides by name. Whatever it does not do itself is left to the kernel, so a program that
-// changes the arguments of a call meanwhile gains nothing.
+// protects one file, and another program can put an unprotected one in its place. So the folders of
+// Profile.Brokered are read-only for the whole program, and the broker decides by name. What it
+// does not do itself is left to the kernel, so a program that changes the arguments of a call
+// meanwhile gains nothing.
 //
-// It also keeps the program from changing what has taken the place of an entry of
-// Profile.ReadOnly. Here the kernel makes the call, so this is not certain for a program that
-// changes a path at the same moment.
+// It also keeps the program from changing what has taken the place of an entry of Profile.ReadOnly.
+// Here the kernel makes the call, so the protection is not certain if a program changes a path at
+// the same moment.
 type broker struct {
 	roots     []*root
 	readOnly  []string // without symbolic links
@@ -38,15 +38,15 @@ type root struct {
 	rewrites map[string]rewrite // under way, by the file of Rewritten
 }
 
-// rewrite is a new content of a file of Rewritten that the program is writing. What it writes goes to
-// a file without a name, so that it cannot change what was accepted.
+// rewrite is new content that the program is writing for a file of Rewritten. It goes to a file
+// without a name, so that the program cannot change what was accepted.
 type rewrite struct {
 	lock    *os.File // with the name that ends in ".lock", as other programs expect; empty
 	content *os.File
 }
 
-// outcome is what is to be done with a call: leave it to the kernel, return a file, or return
-// an error, which is 0 if the call has succeeded.
+// outcome says how a call ends: the kernel runs it, it returns a file, or it returns an error,
+// which is 0 for success.
 type outcome struct {
 	kernel bool
 	err    unix.Errno
@@ -90,7 +90,7 @@ func (b *broker) close() {
 	}
 }
 
-// runCall makes the change of a call at places, or decides that the kernel does.
+// runCall makes the change of a call at places, or decides that the kernel makes it.
 func (b *broker) runCall(n notification, c watchedCall, places []place) outcome {
 	byKernel := outcome{kernel: true}
 	if b == nil {
@@ -203,7 +203,7 @@ func isForeign(t *target) bool {
 // only one.
 func (t *target) change(n notification, c watchedCall, to *target) outcome {
 	at, flags := int(t.at.Fd()), c.flagsOf(n)
-	mode := uint32(n.args[c.mode]) // without a meaning if the call has none
+	mode := uint32(n.args[c.mode]) // meaningless if the call has no mode
 	switch c.does {
 	case opening:
 		return t.open(flags, mode&^umaskOf(n.pid))
@@ -305,7 +305,7 @@ func (t *target) replace(w rewrite, file string, to *target) error {
 	return unix.Renameat(int(t.at.Fd()), t.name, int(to.at.Fd()), to.name)
 }
 
-// identity returns the identity of what is at the place; "0:0" if there is nothing.
+// identity returns the identity of the file at the place; "0:0" if there is none.
 func (t *target) identity() string {
 	var st unix.Stat_t
 	_ = unix.Fstatat(int(t.at.Fd()), t.name, &st, unix.AT_SYMLINK_NOFOLLOW)

@@ -19,24 +19,24 @@ type notification struct {
 	args       [6]uint64
 }
 
-// pathArgument tells which argument of a system call is a path, and which the folder to which
-// it is relative, or -1 if that is the working folder.
+// pathArgument says which argument of a system call is a path, and which one is the folder to which
+// it is relative; -1 means the working folder.
 type pathArgument struct{ folder, path int }
 
-// watchedCall is a system call that is passed to the watcher. flags and mode are the numbers of
-// the arguments with them, or 0 if it has none.
+// watchedCall is a system call that is passed to the watcher. flags and mode are the indexes of
+// these arguments; 0 means that the call has none.
 type watchedCall struct {
 	does        doing
 	paths       []pathArgument
 	flags, mode int
-	always      int // flags that it has without saying so
+	always      int // flags that it implies
 }
 
-// doing is what a watched call does.
+// doing is the action of a watched call.
 type doing int
 
 const (
-	opening doing = iota // for writing, and creates the file if there is none
+	opening doing = iota // opens for writing, and creates a missing file
 	makingFolder
 	makingNode
 	symlinking

@@ -12,7 +12,7 @@ func refusedHere() []uint32 {
 	}
 }
 
-// watchedHere returns the same as watched for older variants of the calls.
+// watchedHere adds to watchedCalls the older variants of the calls.
 func watchedHere() map[uint32]watchedCall {
 	one, two := []pathArgument{{-1, 0}}, []pathArgument{{-1, 0}, {-1, 1}}
 	return map[uint32]watchedCall{

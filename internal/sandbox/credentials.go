@@ -10,11 +10,11 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// Credentials are the places where the user and the system keep credentials, as far as they
-// concern one workspace. They are those that [Default] hides.
+// Credentials are the places in or around one workspace where the user and the system keep
+// credentials: those that [Default] hides.
 type Credentials struct {
-	places []string // absolute, as they are named and without symbolic links, in lower case with slashes
-	open   []string // what may be read although it is in such a place
+	places []string // absolute, both as named and without symbolic links, in lower case with slashes
+	open   []string // readable although in such a place
 	keys   bool     // private keys may lie anywhere in the workspace
 }
 
@@ -33,12 +33,12 @@ func NewCredentials(workspace, home string, environ []string) *Credentials {
 	return c
 }
 
-// Open makes a folder readable that is in such a place. It must be called before Why.
+// Open makes a folder in such a place readable. It must be called before Why.
 func (c *Credentials) Open(folder string) {
 	c.open = append(c.open, resolver{}.folded([]string{folder})...)
 }
 
-// folded returns paths as they are and without symbolic links, in lower case with slashes.
+// folded returns paths both as named and without symbolic links, in lower case with slashes.
 func (known resolver) folded(paths []string) []string {
 	var out []string
 	for _, path := range paths {

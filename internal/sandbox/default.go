@@ -117,7 +117,8 @@ func (h *home) or(variable, name string) []string {
 	return h.paths(name)
 }
 
-// named returns the folder that a variable names, if that is one and does not contain the home folder.
+// named returns the folder that a variable names, if it exists and does not contain the home
+// folder.
 func (h *home) named(variable string) []string {
 	if folder := filepath.Clean(h.environ[variable]); filepath.IsAbs(folder) && !h.isAtOrAbove(folder) {
 		return []string{folder}

@@ -52,7 +52,7 @@ func findPlace(process, base, path string) place {
 	return p
 }
 
-// readLink returns the target of the link at a place; "" if it is none.
+// readLink returns the target of the link at a place; "" if there is no link.
 func readLink(p place) string {
 	buf := make([]byte, unix.PathMax)
 	n, err := unix.Readlinkat(int(p.folder.Fd()), p.name, buf)
@@ -94,7 +94,7 @@ func openFolder(base, path string, resolve uint64) *os.File {
 	return os.NewFile(uintptr(folder), path)
 }
 
-// openFolderAt opens a folder by a path relative to another one, as a place only.
+// openFolderAt opens a folder, with O_PATH, by a path relative to another one.
 func openFolderAt(folder int, path string, resolve uint64) (int, error) {
 	return unix.Openat2(folder, path,
 		&unix.OpenHow{Flags: unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC, Resolve: resolve})
@@ -104,8 +104,8 @@ func identity(st *unix.Stat_t) string {
 	return strconv.FormatUint(uint64(st.Dev), 10) + ":" + strconv.FormatUint(st.Ino, 10)
 }
 
-// isReadOnly reports whether what is at a place, or its folder if nothing is, is on a read-only
-// mount.
+// isReadOnly reports whether the file at a place, or its folder if there is no file, is on a
+// read-only mount.
 func (p place) isReadOnly() bool {
 	fd, err := unix.Openat(int(p.folder.Fd()), p.name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err == nil {

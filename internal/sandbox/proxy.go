@@ -22,8 +22,8 @@ import (
 )
 
 const (
-	maxRefusals = 20  // refused connections that are remembered
-	maxTunnels  = 256 // requests of a program at once
+	maxRefusals = 20  // refused connections to remember
+	maxTunnels  = 256 // concurrent requests of a program
 	proxyWait   = 30 * time.Second
 )
 
@@ -208,7 +208,7 @@ func (p *proxy) dial(ctx context.Context, address string) (net.Conn, error) {
 	return d.DialContext(ctx, "tcp", address)
 }
 
-// dialer returns what connects to an address that the profile allows.
+// dialer returns a dialer for an address that the profile allows.
 func (p *proxy) dialer(address string) (*net.Dialer, error) {
 	entries := p.entriesFor(address)
 	if len(entries) == 0 {
@@ -288,8 +288,8 @@ func (p *proxy) tunnel(w http.ResponseWriter, r *http.Request) {
 	relay(here, buffered, there) // buffered has what was received with the request, then the rest
 }
 
-// relay copies bytes between two connections until both directions have ended. from is what
-// is read instead of here.
+// relay copies bytes between two connections until both directions have ended. It reads what here
+// sends from the reader from, which may have buffered a part of it.
 func relay(here net.Conn, from io.Reader, there net.Conn) {
 	var sending sync.WaitGroup
 	sending.Go(func() {

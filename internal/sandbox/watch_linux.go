@@ -88,7 +88,7 @@ func (w *watcher) serve() {
 	}
 }
 
-// answer notes the names of a call and has it run.
+// answer records the names of a call and has it run.
 func (w *watcher) answer(n notification, c watchedCall) {
 	places := make([]place, len(c.paths))
 	for i, arg := range c.paths {
@@ -109,7 +109,7 @@ func (w *watcher) answer(n notification, c watchedCall) {
 		p.close()
 	}
 	if o.opened {
-		o.err = w.pass(n, o.fd, c.flagsOf(n)) // which is the answer, unless it fails
+		o.err = w.pass(n, o.fd, c.flagsOf(n)) // this answers the call, unless it fails
 	}
 	if !o.kernel {
 		r.flags, r.err = 0, -int32(o.err)
@@ -128,8 +128,8 @@ func (w *watcher) pass(n notification, fd, flags int) unix.Errno {
 	return errno(control(int(w.listener.Fd()), unix.SECCOMP_IOCTL_NOTIF_ADDFD, unsafe.Pointer(&request)))
 }
 
-// places returns the place that an argument names, and if it is a link that the call follows, the
-// places that it leads to one after the other. The caller closes them.
+// places returns the place that an argument names and, if that is a link which the call follows,
+// the places to which it leads, in order. The caller closes them.
 func (w *watcher) places(n notification, c watchedCall, arg pathArgument) iter.Seq[place] {
 	return func(yield func(place) bool) {
 		process := "/proc/" + strconv.Itoa(int(n.pid))

@@ -15,7 +15,7 @@ import (
 	"github.com/toolreg/toolreg/internal/jsonx"
 )
 
-// predeclared returns what scripts can use besides the language.
+// predeclared returns the names that scripts can use besides those of the language.
 func (e *engine) predeclared(params starlark.Value) starlark.StringDict {
 	known := starlark.StringDict{
 		"tools":    &toolPath{engine: e},
@@ -37,11 +37,11 @@ func (e *engine) predeclared(params starlark.Value) starlark.StringDict {
 	return known
 }
 
-// builtin is what a builtin does.
+// builtin is the implementation of a builtin function.
 type builtin = func(*starlark.Thread, *starlark.Builtin, starlark.Tuple, []starlark.Tuple) (starlark.Value, error)
 
-// sized returns a builtin that creates a list, without those whose length alone exceeds the
-// memory limit: Go would end the process before it knows the place in the script.
+// sized returns a builtin that creates a list, but refuses one whose length alone exceeds the
+// memory limit: Go would end the process before the place in the script is known.
 func (e *engine) sized(b *starlark.Builtin) builtin {
 	return func(t *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple,
 		kwargs []starlark.Tuple) (starlark.Value, error) {
@@ -56,7 +56,8 @@ func (e *engine) sized(b *starlark.Builtin) builtin {
 	}
 }
 
-// toolPath is tools, or what follows it: a tool, or a server whose tools follow.
+// toolPath is the value tools or an attribute of it: a tool, or a server whose tools are its
+// attributes.
 type toolPath struct {
 	engine *engine
 	path   []string
@@ -90,7 +91,7 @@ func (p *toolPath) below(name string) (starlark.Value, error) {
 
 func (p *toolPath) Attr(name string) (starlark.Value, error) { return p.below(name) }
 
-// AttrNames implements [starlark.HasAttrs]. Which tools there are is only known elsewhere.
+// AttrNames implements [starlark.HasAttrs]. The engine does not know which tools exist.
 func (p *toolPath) AttrNames() []string { return nil }
 
 func (p *toolPath) Get(key starlark.Value) (starlark.Value, bool, error) {
@@ -134,7 +135,7 @@ type callError struct {
 
 func (e *callError) Error() string { return e.message }
 
-// value returns the value of a successful call: structured content, else the content.
+// value returns the value of a successful call: its structured content, or else its content.
 func value(h replyHeader, body []byte) (starlark.Value, error) {
 	if h.Structured > 0 {
 		v, err := decodeJSON(body[:h.Structured])
@@ -239,7 +240,8 @@ func (e *engine) asking(kind, param string) builtin {
 	}
 }
 
-// valueOf asks the parent process, and returns what it answers. An error of a call ends the script.
+// valueOf asks the parent process and returns its answer. A failed call is an error that ends the
+// script.
 func (e *engine) valueOf(t *starlark.Thread, c callMessage) (starlark.Value, error) {
 	h, m, id, err := e.ask(t, c)
 	if err != nil {
@@ -320,7 +322,7 @@ type parallelRun struct {
 	results []starlark.Value
 
 	mu      sync.Mutex
-	failed  int // index of the first item in the list that failed; the number of items if none has
+	failed  int // index of the first item that failed; the number of items if none failed
 	err     error
 	running map[int]func() // cancel the runs
 }
@@ -338,7 +340,7 @@ func (r *parallelRun) cancel() {
 	r.fail(0, errCancelled)
 }
 
-// fail records a failure and cancels what follows it in the list.
+// fail records a failure and cancels the items after it in the list.
 func (r *parallelRun) fail(i int, err error) {
 	if i >= r.failed && r.err != nil {
 		return

@@ -13,7 +13,7 @@ import (
 	"go.starlark.net/syntax"
 )
 
-// stepsAtOnce is how often a thread adds its steps to those of the script.
+// stepsAtOnce is the number of steps after which a thread adds them to those of the script.
 const stepsAtOnce = 10_000
 
 type engine struct {
@@ -35,7 +35,7 @@ type engine struct {
 	threads map[*starlark.Thread]bool
 }
 
-// end ends the script because of a limit, unless it is ending already.
+// end ends the script because of a limit, unless it is already ending.
 func (e *engine) end(limit string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -55,7 +55,7 @@ func (e *engine) limit() string {
 	return e.reached
 }
 
-// receive receives messages while no call does. Without the other process the script ends.
+// receive receives messages while no call does. It ends the script when the other process is gone.
 func (e *engine) receive() {
 	for {
 		err := e.link.awaitMessage()
@@ -113,8 +113,8 @@ func (e *engine) poll(replied <-chan message) {
 	}
 }
 
-// where returns the place that a thread has reached; the start of the script if that is not
-// known. It is used when an operation does not end, so that nothing else changes the stack.
+// where returns the position that a thread has reached, or the start of the script if that is
+// unknown. It is used while an operation does not end, so nothing else changes the stack.
 func (e *engine) where() (at string) {
 	defer func() {
 		_ = recover()
@@ -130,13 +130,13 @@ func (e *engine) where() (at string) {
 	return at
 }
 
-// place returns the innermost place of the script that a thread has reached.
+// place returns the innermost position in the script that a thread has reached.
 func (e *engine) place(t *starlark.Thread) string {
 	at, _ := t.Local("at").(string)
 	return cmp.Or(e.innermost(t.CallStack()), at)
 }
 
-// innermost returns the innermost place of the script in a stack; "" if it has none.
+// innermost returns the innermost position in the script of a stack; "" if there is none.
 func (e *engine) innermost(stack starlark.CallStack) string {
 	for _, frame := range slices.Backward(stack) { // the innermost is last
 		if frame.Pos.Filename() == e.start.Name && frame.Pos.Line > 0 {
@@ -170,7 +170,7 @@ func (e *engine) thread(name, at string, cancelled chan struct{}) (*starlark.Thr
 		}
 		t.SetMaxExecutionSteps(t.Steps + next)
 	}
-	t.SetMaxExecutionSteps(1) // counts from the first step
+	t.SetMaxExecutionSteps(1) // count from the first step
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.reached != "" {

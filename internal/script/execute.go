@@ -24,9 +24,9 @@ import (
 // operation may take longer; then the process ends without it.
 const grace = 5 * time.Millisecond
 
-// Execute runs the script that it reads from stdin, as [Run] sends it. It is the main function
-// of the process that Run starts, which must do nothing else, because the memory limit
-// applies to all of its memory.
+// Execute runs the script that [Run] sends to stdin. It is the main function of the process that
+// Run starts. That process must do nothing else, because the memory limit applies to all of its
+// memory.
 func Execute(ctx context.Context) error {
 	l := newLink(os.Stdin, os.Stdout, 1<<31-1)
 	m, err := l.receive()
@@ -46,7 +46,7 @@ func Execute(ctx context.Context) error {
 		l.share(&memory[0], &memory[1], func() error { time.Sleep(pause); return nil })
 	}
 	if n := e.start.Limits.Memory; n > 0 {
-		// Without the other process there is nothing to report.
+		// If the other process is gone, there is nobody to report to.
 		report := func() { _ = e.link.send(msgAt, 0, e.where()) }
 		defer watchOwn(ctx, n, report, func() { e.end(LimitMemory) })()
 	}
@@ -122,7 +122,7 @@ func (e *engine) compile(source []byte) (*starlark.Program, *Failure) {
 	return program, nil
 }
 
-// run runs the script and returns its result with the place where it comes from.
+// run runs the script and returns its result with the position that it comes from.
 func (e *engine) run(t *starlark.Thread, program *starlark.Program) (starlark.Value, string, error) {
 	params, err := decodeJSON(e.start.Params)
 	if err != nil {
@@ -159,7 +159,7 @@ func assigned(f *syntax.File, name string) string {
 	return at
 }
 
-// result converts the result of the script. Media become parts of their own.
+// result converts the result of the script. Media become separate parts.
 func (e *engine) result(v starlark.Value) (endMessage, error) {
 	if v == nil {
 		return endMessage{}, nil
@@ -188,7 +188,7 @@ func (e *engine) result(v starlark.Value) (endMessage, error) {
 	return end, nil
 }
 
-// onlyContent reports whether a list has media, and otherwise only texts.
+// onlyContent reports whether a list contains media and, apart from these, only text.
 func onlyContent(list *starlark.List) bool {
 	found := false
 	for item := range list.Elements() {
@@ -203,7 +203,7 @@ func onlyContent(list *starlark.List) bool {
 	return found
 }
 
-// document converts a result that is not text to JSON, with its media after it.
+// document converts a result that is not text to JSON, followed by the media in it.
 func (e *engine) document(v starlark.Value) (endMessage, error) {
 	var after []Part
 	enc := encoder{most: int(e.start.Limits.Result), media: func(m *media) (any, error) {
@@ -276,14 +276,13 @@ func around(source string, pos syntax.Position) (before, line string) {
 	return before, strings.TrimSuffix(line, "\n")
 }
 
-// The memory of the engine is watched twice: by itself, because it knows which memory is only
-// garbage, and by the process that started it, because the garbage collector stops every
-// goroutine of the engine for as long as one operation of the script takes. So the engine
-// collects garbage only when its memory has grown, and first reports the place that the
-// script has reached.
+// The memory of the engine is watched twice: by the engine, which knows how much of it is garbage,
+// and by the process that started it, because the garbage collector stops every goroutine of the
+// engine for as long as one operation of the script takes. Therefore the engine collects garbage
+// only when its memory has grown, and first reports the position that the script has reached.
 const (
 	looks = 2 * time.Millisecond
-	// slack is what the engine may use beyond its limit before it is killed.
+	// slack is how far the engine may exceed its limit before it is killed.
 	slack = 256 << 20
 )
 
@@ -309,7 +308,7 @@ func watchOwn(ctx context.Context, limit uint64, collecting, exceeded func()) (s
 		for ctx.Err() == nil {
 			if grown() > next {
 				collecting()
-				for range 2 { // the first one does not find what became garbage meanwhile
+				for range 2 { // the first one misses what became garbage meanwhile
 					if debug.FreeOSMemory(); grown() <= next {
 						break
 					}

@@ -9,12 +9,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sharedMemory is the descriptor of the shared memory in the engine: the first one that is not
-// a standard stream.
+// sharedMemory is the engine's descriptor of the shared memory: the first after the standard
+// streams.
 const sharedMemory = 3
 
-// newRings returns memory to share with an engine that is started with the file. The caller
-// must close the file and call free. If the system has no such memory, memory is nil.
+// newRings returns memory to share with an engine that is started with the file. The caller must
+// close the file and call free. memory is nil if the system does not support this.
 func newRings() (memory *rings, file []*os.File, free func()) {
 	fd, err := unix.MemfdCreate("toolreg-script", unix.MFD_CLOEXEC)
 	if err != nil {
@@ -44,8 +44,8 @@ func mapRings(fd int) ([]byte, error) {
 	return unix.Mmap(fd, 0, int(unsafe.Sizeof(rings{})), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
 }
 
-// resident returns a function that returns the bytes of memory that a process uses; 0 if
-// that is not known. pid "self" is this process. close must be called.
+// resident returns a function that returns how many bytes of memory a process uses; 0 if unknown.
+// The pid "self" means this process. closeFile must be called.
 func resident(pid string) (used func() uint64, closeFile func()) {
 	f, err := os.Open("/proc/" + pid + "/statm")
 	if err != nil {

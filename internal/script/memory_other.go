@@ -12,7 +12,7 @@ func newRings() (memory *rings, file []*os.File, free func()) { return nil, nil,
 
 func openRings() (*rings, error) { return nil, errors.ErrUnsupported }
 
-// resident is only known on Linux.
+// resident works only on Linux.
 func resident(string) (used func() uint64, closeFile func()) {
 	return func() uint64 { return 0 }, func() {}
 }

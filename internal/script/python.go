@@ -5,13 +5,13 @@ import (
 	"strings"
 )
 
-// Most scripts are written by models that know Python. Where Starlark refuses what Python
-// takes, the error says what to write instead.
+// Most scripts are written by models that know Python. For what Python allows and Starlark does
+// not, the error says what to write instead.
 
 const noModules = "there are no other modules; json and math are there without import"
 
-// answerSyntax returns the message of an error in the text of a script. word is the line
-// from the place of the error on.
+// answerSyntax returns the message for a syntax error. word is the line from the position of the
+// error on.
 func answerSyntax(line, word, message string) string {
 	begins := func(words ...string) bool {
 		return slices.ContainsFunc(words, func(w string) bool {
@@ -127,7 +127,7 @@ const (
 	noPrecision = "Starlark has no precision and width; round first, as in str(math.round(x * 100) / 100)"
 )
 
-// answerRun returns the message of an error of a script that ran.
+// answerRun returns the message for a runtime error.
 func answerRun(message string) string {
 	if strings.HasPrefix(message, "unknown binary op: ") &&
 		(strings.Contains(message, ": string + ") || strings.HasSuffix(message, " + string")) {

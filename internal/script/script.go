@@ -1,10 +1,9 @@
-// Package script runs scripts that call tools. They are written in Starlark, a small Python
-// without files, network, clock or threads.
+// Package script runs scripts that call tools. They are written in Starlark, a small Python without
+// files, network, clock or threads.
 //
-// A script runs in a process of its own, started by [Run], in which [Execute] has the
-// interpreter. So the limits on memory and time hold inside a single operation too, and
-// only that process is ended. Its calls come back to, and are made by, the process
-// that called Run, in which they are calls like any other.
+// A script runs in its own process, which [Run] starts and in which [Execute] runs the interpreter.
+// So the limits on memory and time apply even within a single operation, and only that process is
+// ended. The process that called Run makes the script's calls, like any other calls.
 package script
 
 import (
@@ -23,7 +22,7 @@ import (
 	"github.com/toolreg/toolreg/internal/process"
 )
 
-// Script is what to run. Name, Params, Engine and Host are required.
+// Script is a script to run. Name, Params, Engine and Host are required.
 type Script struct {
 	Name   string // for positions
 	Text   []byte
@@ -36,7 +35,7 @@ type Script struct {
 
 // Host makes the calls of a script. It must be safe for concurrent use.
 type Host interface {
-	// Call calls the tool of a path: its name, or the names of a server and its tool.
+	// Call calls a tool by its path: its name, or the names of a server and its tool.
 	Call(ctx context.Context, c Call) Reply
 	// Search returns the tools that match a query, as JSON.
 	Search(ctx context.Context, query string) Reply
@@ -56,12 +55,12 @@ type Call struct {
 
 // Reply is the outcome of a call.
 type Reply struct {
-	Err        string          // what the script is told; "" if the call succeeded
+	Err        string          // error text for the script; "" if the call succeeded
 	Category   string          // with Err
-	Ends       bool            // with Err: it ends the script, whether it can handle errors or not
+	Ends       bool            // with Err: ends the script even if it handles errors
 	Structured json.RawMessage // valid JSON; nil if there is none
 	Text       string
-	Parts      []Part // if there is more than text
+	Parts      []Part // set if there is more than text
 }
 
 // Result is the result of a script.
@@ -74,14 +73,14 @@ type Result struct {
 // limit, before it is killed.
 const final = time.Second
 
-// Run runs a script. The error is a *[Failure], the cause of ctx, or that of an engine that
-// could not be started.
+// Run runs a script. The error is a *[Failure], the cause of ctx, or that of an engine that could
+// not be started.
 func Run(ctx context.Context, s Script) (Result, error) {
 	end, err := s.run(ctx, false)
 	return Result{end.Parts, end.Object}, err
 }
 
-// Check parses a script without running it, and returns the uses of tools in its text.
+// Check parses a script without running it, and returns the places in its text that use tools.
 // Params and Host are not needed.
 func Check(ctx context.Context, s Script) ([]Mention, error) {
 	s.Params = json.RawMessage("{}")
@@ -92,16 +91,16 @@ func Check(ctx context.Context, s Script) ([]Mention, error) {
 func (s *Script) run(ctx context.Context, check bool) (endMessage, error) {
 	memory, file, free := newRings()
 	defer free()
-	var stderr []byte // its beginning, because a crash is explained there
-	// The engine collects no garbage by itself, and does not hide the cause of a crash below
-	// the stacks of all goroutines.
+	var stderr []byte // the beginning of it, which explains a crash
+	// The engine collects no garbage by itself. A crash does not print the stacks of all
+	// goroutines, which would hide its cause.
 	child, err := process.Start(process.Spec{Argv: s.Engine,
 		Env: []string{"GOGC=off", "GOTRACEBACK=none"}, Files: file, Output: func(_ int, p []byte) {
 			const most = 1 << 10
 			stderr = append(stderr, p[:min(len(p), most-len(stderr))]...)
 		}})
 	for _, f := range file {
-		_ = f.Close() // the engine has it, and the memory stays
+		_ = f.Close() // the engine has the file, and the memory stays
 	}
 	if err != nil {
 		return endMessage{}, fmt.Errorf("starting the engine of the script: %w", err)
@@ -120,7 +119,7 @@ func (s *Script) run(ctx context.Context, check bool) (endMessage, error) {
 		close(stopped)
 	})
 	defer func() {
-		cancel() // calls that nobody waits for any more
+		cancel() // calls whose results nobody waits for
 		r.all.Wait()
 		kill()
 		<-stopped
@@ -136,8 +135,8 @@ func (s *Script) run(ctx context.Context, check bool) (endMessage, error) {
 	if s.Limits.Timeout > 0 {
 		s.Clock.start(s.Limits.Timeout, func() {
 			time.AfterFunc(final, kill)
-			// This is sent before its calls fail, so that it knows why. An engine that is gone
-			// needs no message.
+			// This is sent before the calls fail, so that the engine knows why. An engine that is
+			// gone needs no message.
 			_ = r.link.send(msgStop, 0, nil)
 			stopCalls()
 		})
@@ -247,8 +246,9 @@ func (r *running) answer(ctx context.Context, id uint32, c *callMessage) {
 
 func (r *running) lastPlace() string { return cmp.Or(r.last, r.Name+":1:1") }
 
-// cause returns why a script has failed. An engine that is ended may see before it is killed that its
-// input is closed, and reports that the script has run out of time, because it does not know why.
+// cause returns why a script failed. An engine that is being ended may notice, before it is killed,
+// that its input is closed, and then reports that the script ran out of time, because it does not
+// know the reason.
 func (r *running) cause(ctx context.Context, f *Failure) error {
 	if f.Limit != LimitTimeout || r.Clock.over() {
 		return f
@@ -262,7 +262,8 @@ func (r *running) cause(ctx context.Context, f *Failure) error {
 	return f
 }
 
-// explainEnd explains the end of an engine that reported none. Its stderr is read when it has ended.
+// explainEnd explains the end of an engine that did not report one. It reads stderr after the
+// engine has ended.
 func (r *running) explainEnd(ctx context.Context, child *process.Child, stderr *[]byte, err error) error {
 	if r.Clock.over() {
 		return &Failure{Kind: KindLimit, Limit: LimitTimeout, At: r.lastPlace()}
@@ -271,7 +272,7 @@ func (r *running) explainEnd(ctx context.Context, child *process.Child, stderr *
 		return cause
 	}
 	child.Stop(final, 0)
-	grown := r.grown.Load() || child.Exit() == "signal: SIGKILL" // by us, or by the system, when memory is short
+	grown := r.grown.Load() || child.Exit() == "signal: SIGKILL" // by toolreg, or by the system when memory is low
 	for _, sign := range []string{"out of memory", "cannot allocate", "goroutine stack exceeds"} {
 		grown = grown || bytes.Contains(*stderr, []byte(sign))
 	}

@@ -16,7 +16,7 @@ type Mention struct {
 	Path   []string `json:"path"` // name of the tool, or of a server and its tool
 	At     string   `json:"at"`   // FILE:LINE:COL
 	Called bool     `json:"called,omitempty"`
-	Open   bool     `json:"open,omitempty"`       // more params may be given than Params
+	Open   bool     `json:"open,omitempty"`       // the call may have more params than Params
 	Args   int      `json:"positional,omitempty"` // params without a name
 	Params []Given  `json:"params,omitempty"`
 }
@@ -28,7 +28,7 @@ type Given struct {
 	Value json.RawMessage `json:"value,omitempty"` // nil means it is only known when the script runs
 }
 
-// mentions returns the uses of tools whose names are in the text, in its order.
+// mentions returns the places that use tools whose names are literals, in the order of the text.
 func mentions(f *syntax.File) []Mention {
 	var out []Mention
 	seen := map[syntax.Node]bool{}
@@ -73,8 +73,8 @@ func markName(x syntax.Expr, seen map[syntax.Node]bool) {
 
 func startOf(n syntax.Node) string { return syntax.Start(n).String() }
 
-// toolOf returns the path of an expression such as tools.a or tools["a"].b; nil if it is
-// another one.
+// toolOf returns the path in an expression such as tools.a or tools["a"].b; nil for other
+// expressions.
 func toolOf(x syntax.Expr) []string {
 	var of syntax.Expr
 	var name string
@@ -145,7 +145,7 @@ func toolCall(c *syntax.CallExpr, path []string) Mention {
 	return m
 }
 
-// byName returns a call of call(name, params) or describe(name) whose name is in the text.
+// byName returns a call of call(name, params) or describe(name) whose name is a literal.
 func byName(c *syntax.CallExpr) (Mention, bool) {
 	describes := isPredeclared(c.Fn, "describe")
 	if !describes && !isPredeclared(c.Fn, "call") || len(c.Args) == 0 {
@@ -187,7 +187,7 @@ func (m *Mention) dict(d *syntax.DictExpr) {
 	}
 }
 
-// constant returns the JSON of a value that is written in the text; nil for others.
+// constant returns a literal value as JSON; nil for other expressions.
 func constant(x syntax.Expr) json.RawMessage {
 	switch x := x.(type) {
 	case *syntax.ParenExpr:

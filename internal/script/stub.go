@@ -15,9 +15,9 @@ import (
 // maxTypeDepth is how many levels of objects and lists a signature shows.
 const maxTypeDepth = 4
 
-// Stub returns the signature of a tool as a line of Python: its params with their types, those
-// that may be absent with = ..., and the type of its structured result. A tool whose name
-// is not an identifier is a comment. The same definition always gives the same text.
+// Stub returns the signature of a tool as a line of Python: its params with their types, with = ...
+// if they are optional, and the type of its structured result. A tool whose name is not an
+// identifier becomes a comment. The same definition always yields the same text.
 func Stub(d *registry.Definition) string {
 	input, err := jsonx.Parse(d.InputSchema, jsonx.Options{})
 	if err != nil {
@@ -73,7 +73,7 @@ func Stub(d *registry.Definition) string {
 	return line + "\n"
 }
 
-// maxAbout is how many bytes of a description a signature has.
+// maxAbout is the maximum number of bytes of a description in a signature.
 const maxAbout = 200
 
 func quoted(s string) string { return string(text.EscapeJSON(jsonx.AppendQuote(nil, s))) }
@@ -212,7 +212,7 @@ func literals(values []*jsonx.Value) string {
 	return "Literal[" + strings.Join(parts, ", ") + "]"
 }
 
-// either returns the union of types, without doubles.
+// either returns the union of types, without duplicates.
 func either(names []string) string {
 	var out []string
 	for _, n := range names {

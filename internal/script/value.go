@@ -18,12 +18,11 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// maxDepth is how many levels of lists and objects a value may have when it leaves the
-// script.
+// maxDepth is the maximum nesting of lists and objects in a value that leaves the script.
 const maxDepth = 100
 
-// decoder converts JSON to Starlark values. It reads the text once, without a tree in
-// between, because results may have many megabytes.
+// decoder converts JSON to Starlark values. It reads the text once and builds no intermediate tree,
+// because results may have many megabytes.
 type decoder struct {
 	*json.Decoder
 	names map[string]starlark.String // of members, so that equal ones share memory
@@ -36,7 +35,7 @@ func decodeJSON(text []byte) (starlark.Value, error) {
 	return d.value(0)
 }
 
-// maxDecoded is how deep JSON may be nested: the limit of encoding/json.
+// maxDecoded is the maximum nesting of JSON: that of encoding/json.
 const maxDecoded = 10_000
 
 func (d *decoder) value(depth int) (starlark.Value, error) {
@@ -142,8 +141,8 @@ func (e *encoder) fail(format string, args ...any) error {
 	return &notJSONError{Reason: fmt.Sprintf(format, args...)}
 }
 
-// withPlace adds to an error the place of the value in its container. Values without a mistake
-// cost nothing for that.
+// withPlace adds the place of a value in its container to an error. It costs nothing if there is no
+// error.
 func withPlace(place string, err error) error {
 	if wrong, ok := errors.AsType[*notJSONError](err); ok {
 		wrong.Path = place + wrong.Path
@@ -198,7 +197,7 @@ func (e *encoder) float(f float64) error {
 	}
 	text, err := json.Marshal(f)
 	if err == nil && !strings.ContainsAny(string(text), ".eE") {
-		text = append(text, ".0"...) // it stays a float for whoever reads it
+		text = append(text, ".0"...) // keep it a float for its reader
 	}
 	e.out = append(e.out, text...)
 	return err
@@ -299,8 +298,8 @@ func validText(s string) string {
 	return strings.ToValidUTF8(s, "\ufffd")
 }
 
-// media is an image, a sound, a resource or a link in the result of a call. Its content
-// stays in the process that started the script.
+// media is an image, a sound, a resource or a link in the result of a call. Its content stays in
+// the process that started the script.
 type media struct {
 	index    int // of the content in that process
 	kind     string
@@ -336,7 +335,7 @@ func (m *media) Attr(name string) (starlark.Value, error) {
 
 func (m *media) AttrNames() []string { return []string{"mimeType", "type", "uri"} }
 
-// outcome is what call() returns.
+// outcome is the value that call() returns.
 type outcome struct {
 	names  []string
 	values map[string]starlark.Value

@@ -19,8 +19,8 @@ const (
 	msgReply  = 'R' // to the engine: replyHeader, the structured content and the text
 	msgStop   = 'T' // to the engine: the name of the limit that ended the script
 	msgCall   = 'C' // from the engine: callMessage
-	msgCancel = 'X' // from the engine: the call is not wanted any more
-	msgAt     = 'A' // from the engine: the place that it has reached
+	msgCancel = 'X' // from the engine: the call's result is no longer needed
+	msgAt     = 'A' // from the engine: the position that it has reached
 	msgPrint  = 'P' // from the engine: a line
 	msgEnd    = 'E' // from the engine: endMessage
 )
@@ -28,7 +28,7 @@ const (
 // maxMessage is the maximum length of a message from the engine, in bytes.
 const maxMessage = 256 << 20
 
-// startMessage is what the engine is to do. The script follows it.
+// startMessage tells the engine what to do. The script follows it.
 type startMessage struct {
 	Name   string          `json:"name"` // for positions
 	Params json.RawMessage `json:"params"`
@@ -37,7 +37,7 @@ type startMessage struct {
 	Shared bool            `json:"shared,omitempty"` // the messages that follow go through shared memory
 }
 
-// Limits end a script. A limit of 0 or less is none.
+// Limits end a script. 0 or a negative value means no limit.
 type Limits struct {
 	Steps   uint64        `json:"steps"`   // of the interpreter
 	Calls   int           `json:"calls"`   // of tools
@@ -65,7 +65,7 @@ const (
 	KindLimit  = "limit"  // it reached a limit
 )
 
-// Failure is why a script ended early.
+// Failure says why a script ended early.
 type Failure struct {
 	Kind    string `json:"kind"`
 	At      string `json:"at"` // FILE:LINE:COL
@@ -92,8 +92,8 @@ type callMessage struct {
 	Kind   string          `json:"kind"`
 	Path   []string        `json:"path"` // the name of the tool, or of a server and its tool; or the query
 	Params json.RawMessage `json:"params,omitempty"`
-	Full   bool            `json:"full,omitempty"`  // the text is needed beside the structured content
-	Alone  bool            `json:"alone,omitempty"` // nothing else runs in the script meanwhile
+	Full   bool            `json:"full,omitempty"`  // the text is needed in addition to the structured content
+	Alone  bool            `json:"alone,omitempty"` // nothing else in the script runs meanwhile
 	At     string          `json:"at"`              // FILE:LINE:COL
 }
 
@@ -126,12 +126,12 @@ type endMessage struct {
 // concurrent use.
 type link struct {
 	in      *bufio.Reader
-	most    int           // bytes of a message that is read
+	most    int           // maximum length of a received message, in bytes
 	pipeIn  *bufio.Reader // from and to the other process
 	pipeOut io.Writer
-	shared  *ringReader // where in reads from; nil means from the pipe
+	shared  *ringReader // the source of in; nil means the pipe
 	poller  poller
-	busy    bool // this process has other work, so it does not look for messages
+	busy    bool // this process is busy and does not poll for messages
 
 	mu  sync.Mutex
 	out *bufio.Writer // nil means closed
@@ -153,8 +153,7 @@ func (l *link) share(from, to *ring, wait func() error) {
 	l.out = bufio.NewWriterSize(&ringWriter{ring: to, bell: l.pipeOut}, bufferSize)
 }
 
-// close makes later messages an error. Shared memory may be freed once nothing is received
-// any more.
+// close makes sending fail from now on. Shared memory may be freed once nothing is being received.
 func (l *link) close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -175,7 +174,7 @@ func (l *link) awaitMessage() error {
 	return err
 }
 
-// await waits for a message in shared memory, which only the caller receives.
+// await waits for a message in shared memory. Only one caller may receive.
 func (l *link) await() error {
 	if !l.busy && l.poller.poll(l.shared.ready) {
 		return nil
@@ -188,7 +187,7 @@ func (l *link) await() error {
 	return l.awaitMessage()
 }
 
-// send sends a message: its header as JSON, then the other parts as they are.
+// send sends a message: its header as JSON, then the other parts unchanged.
 func (l *link) send(kind byte, id uint32, header any, parts ...[]byte) error {
 	head, err := json.Marshal(header)
 	if err != nil {
@@ -246,33 +245,31 @@ func (l *link) receive() (message, error) {
 	return message{prefix[0], binary.BigEndian.Uint32(prefix[1:]), data[:head:head], data[head:]}, nil
 }
 
-// The two processes exchange messages through memory that both have. As long as the reader
-// looks for the next message, passing one takes no system call and wakes nothing up, which
-// would take longer than most calls. A reader that has stopped looking waits for a byte in its
-// pipe, where it also notices that the other process is gone. Systems without such memory use
-// the pipes alone.
+// The two processes exchange messages through shared memory. While the reader polls for the next
+// message, passing one needs no system call and wakes no process, which would take longer than most
+// calls. A reader that has stopped polling waits for a byte in its pipe, where it also notices that
+// the other process is gone. Systems without such memory use only the pipes.
 
 // ringSize is the size of the buffer for each direction: a power of two, in bytes.
 const ringSize = 128 << 10
 
-// ring is a buffer of shared memory for one direction. Each of its counters is in a cache line
-// of its own.
+// ring is a buffer in shared memory for one direction. Each counter has its own cache line.
 type ring struct {
 	written atomic.Uint32 // bytes in total, modulo 2^32; set by the writer
 	_       [60]byte
 	read    atomic.Uint32 // likewise, set by the reader
 	_       [60]byte
-	looking atomic.Uint32 // 1: the reader looks before it waits for its pipe; set by the reader
+	looking atomic.Uint32 // 1 if the reader polls instead of waiting for its pipe; set by the reader
 	_       [60]byte
 	data    [ringSize]byte
 }
 
-// rings are the shared memory: the buffer that leads to the engine, and the other one.
+// rings is the shared memory: the buffer to the engine, and the one from it.
 type rings [2]ring
 
 var errProtocol = errors.New("invalid message")
 
-// ringReader reads what the other process writes to a ring.
+// ringReader reads what the other process writes into a ring.
 type ringReader struct {
 	*ring
 	at   uint32       // how far it has read
@@ -300,7 +297,7 @@ func (r *ringReader) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// ringWriter writes to a ring, and to bell for a reader that does not look.
+// ringWriter writes into a ring, and to bell if the reader is not polling.
 type ringWriter struct {
 	*ring
 	at   uint32 // how far it has written
@@ -335,26 +332,26 @@ func (w *ringWriter) Write(p []byte) (int, error) {
 	return total, nil
 }
 
-// wake wakes up the reader. It fails if there is none.
+// wake wakes the reader. It fails if there is none.
 func (w *ringWriter) wake() error {
 	_, err := w.bell.Write([]byte{0})
 	return err
 }
 
 const (
-	// spin is how long a process looks for the next message before it waits.
+	// spin is how long a process polls for the next message before it waits.
 	spin = 500 * time.Microsecond
-	// pause is how long it waits for the rest of a message, or for room for it.
+	// pause is the interval at which it waits for the rest of a message, or for room for it.
 	pause = 20 * time.Microsecond
 )
 
-// poller looks for something to happen. It hardly does so while that takes longer.
+// poller polls for an event. After several unsuccessful polls it skips most of them.
 type poller struct {
-	vain int // times in a row that it looked in vain
-	skip int // times that it does not look from now on
+	vain int // number of unsuccessful polls in a row
+	skip int // number of polls to skip
 }
 
-// poll reports whether done reported true within a moment.
+// poll reports whether done became true within a moment.
 func (l *poller) poll(done func() bool) bool {
 	if done() {
 		return true

@@ -17,13 +17,13 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// renderedPage is a page as returned to the model: text or one typed part.
+// renderedPage is a page as the model gets it: text or one typed part.
 type renderedPage struct {
 	text  string
 	media *registry.Content
 	mime  string
-	facts facts  // of a page in HTML that is not shown raw
-	notes string // on that page, each on a line
+	facts facts  // of an HTML page that is not returned raw
+	notes string // about that page, one per line
 }
 
 // render converts a page to text in a format, or to a typed part.

@@ -24,7 +24,7 @@ type Editor struct {
 	changing  changeLock
 }
 
-// NewEditor returns the workspace with what changes it, without opening anything.
+// NewEditor returns an editor of the workspace, without opening anything.
 func NewEditor(opts Options) *Editor { return &Editor{Dir: New(opts), protected: opts.Protected} }
 
 // Changeable resolves the path of a file to be written. It rejects toolreg's
@@ -33,8 +33,8 @@ func (e *Editor) Changeable(tool, pointer, name string) (string, error) {
 	return e.changeable(tool, pointer, name, text.Alike)
 }
 
-// Creatable is Changeable for a file that need not exist: a file whose name only
-// looks the same is another one.
+// Creatable is Changeable for a file that need not exist: an existing file whose name only looks
+// the same is a different file.
 func (e *Editor) Creatable(tool, pointer, name string) (string, error) {
 	return e.changeable(tool, pointer, name, text.Composed)
 }
@@ -56,8 +56,8 @@ func (e *Editor) changeable(tool, pointer, name string, form func(string) string
 	return rel, nil
 }
 
-// ChangedPaths is SubjectPaths for a call that changes the files. One that git reads as
-// configuration or runs has a path in .git/hooks too.
+// ChangedPaths is SubjectPaths for a call that changes the files. For a file that git runs or reads
+// as configuration, it adds a path in .git/hooks.
 func (e *Editor) ChangedPaths(names ...string) ([]string, error) {
 	out, err := e.SubjectPaths(names...)
 	for _, rel := range out {
@@ -110,9 +110,8 @@ func identical(root *os.Root, rel, own string) bool {
 	}
 }
 
-// Locked runs do while no other call changes the workspace, in this process or
-// in any other toolreg process, so that concurrent changes of a file are not
-// lost.
+// Locked runs do while no other call changes the workspace, in this or any other toolreg process,
+// so that concurrent changes to a file are not lost.
 func (e *Editor) Locked(ctx context.Context, do func() registry.Result) (registry.Result, error) {
 	root, err := e.Root()
 	if err != nil {

@@ -72,9 +72,9 @@ func (w *Dir) Explain(rel, name string, err error, hides func(string) bool) stri
 	return fmt.Sprintf("reading %s: %v", text.Quote(name), err)
 }
 
-// near returns existing paths that may have been meant instead of a missing
-// one: similar names in the nearest folder that exists. They are quoted, as name is;
-// where they look the same as the missing one, with escapes.
+// near returns existing paths that may have been meant instead of a missing one: similar names in
+// the nearest folder that exists. They are quoted like name, and with escapes if they look the same
+// as the missing one.
 func (w *Dir) near(rel, name string, hides func(string) bool) (quoted string, near []string) {
 	root, err := w.Root()
 	if err != nil {

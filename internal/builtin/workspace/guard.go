@@ -127,9 +127,9 @@ func NewHidden(dir, rel string) bool {
 	return false
 }
 
-// StartsPrograms reports whether changing a path, relative to a home folder, could make programs run
-// commands: by the kind of place, because nobody knows all programs that read files there. These are
-// files and folders whose names begin with a dot, and where systems and shells look for what they run.
+// StartsPrograms reports whether changing a path, relative to a home folder, could make programs
+// run commands. It decides by the kind of place, because nobody knows all programs that read files
+// there: names that begin with a dot, and places where systems and shells look for what they run.
 func StartsPrograms(rel string) bool {
 	parts := strings.Split(filepath.ToSlash(path.Clean(rel)), "/")
 	for i, part := range parts {

@@ -13,7 +13,7 @@ import (
 )
 
 // Other programs replace files in git's folders while the program runs: git itself renames a new
-// config over the old one. The kernel protects files and not names, so toolreg makes the changes in
+// config over the old one. The kernel protects files, not names, so toolreg makes the changes in
 // these folders for the program, and refuses those that could make git run something.
 
 // broker adds the outermost repositories to Brokered. A folder that contains other files besides
@@ -34,7 +34,7 @@ func (g *Guards) broker(repositories []string, workspace string) {
 			p.repositories = append(p.repositories, inner)
 			if isWorktree(inner) {
 				switch tree := g.tree.worktreeOf(repository); {
-				case tree == workspace: // its own
+				case tree == workspace: // the program's own worktree
 				case isWithin(tree, workspace):
 					p.visible, g.Removable = append(p.visible, inner), append(g.Removable, tree)
 				default:
@@ -52,10 +52,10 @@ func (g *Guards) broker(repositories []string, workspace string) {
 			}}
 		for _, repository := range p.repositories {
 			if isWorktree(repository) {
-				continue // it can be removed
+				continue // the program may remove it
 			}
 			b.Rewritten = append(b.Rewritten, path.Join(repository, "config"))
-			// Git writes many files there, which name nothing that it runs.
+			// Git writes many files there, and none of them names a command.
 			for _, name := range []string{"objects", "refs", "logs"} {
 				if info, err := g.tree.root.Lstat(path.Join(rel, repository, name)); err == nil && info.IsDir() {
 					b.Open = append(b.Open, path.Join(repository, name))
@@ -86,7 +86,7 @@ func (t *Tree) worktreeOf(rel string) string { return filepath.Dir(git.Worktree(
 
 // protection decides which changes in a git folder a program must not make.
 type protection struct {
-	repositories []string // those in the folder when the program started, relative; "." is the folder
+	repositories []string // in the folder when the program started, relative; "." is the folder itself
 	visible      []string // those of linked worktrees that the program sees, but not the one in which it runs
 	// hidden are those of linked worktrees that it does not see, so that git in the
 	// sandbox takes them for removed.
@@ -119,7 +119,7 @@ func (p protection) refuses(rel string, change sandbox.Change, made func(string)
 	if below[0] != "modules" && below[0] != "worktrees" || len(below) < 3 {
 		return false
 	}
-	// In a repository that is new, and perhaps another program's.
+	// The repository is new and may be another program's.
 	for at := path.Dir(rel); at != "." && at != repository; at = path.Dir(at) {
 		if made(at) {
 			return false
@@ -130,7 +130,7 @@ func (p protection) refuses(rel string, change sandbox.Change, made func(string)
 }
 
 // isActedUpon reports whether a file or folder of a repository with this name makes git run
-// programs, or leads it to another repository. git writes a new file under the name with ".lock".
+// programs, or leads it to another repository. git writes a new file under its name plus ".lock".
 func isActedUpon(name string) bool {
 	name, _ = strings.CutSuffix(strings.ToLower(name), ".lock")
 	return slices.Contains([]string{"hooks", "config", "config.worktree", "commondir", "gitdir"}, name)

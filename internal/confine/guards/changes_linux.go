@@ -18,27 +18,27 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// Which files sandboxed programs have changed is told by when they ran: nobody can set the
-// time of a file's last change that the kernel keeps (ctime). This costs nothing while they
-// run, however many files they change.
+// Which files sandboxed programs may have changed follows from the times at which they ran: a
+// file's last change according to the kernel (ctime) cannot be set by anyone. This costs nothing
+// while they run, however many files they change.
 
-// changesName is the file in the folder of the logs that has the changes, and maxRuns how many
-// runs it lists. Of more, those with the least time between them become one, and a file that was
-// changed in this time counts as well.
+// changesName is the file with the changes in the folder of the logs, and maxRuns the maximum
+// number of runs in it. Beyond that, the two runs with the least time between them become one,
+// which then includes the files changed in that time.
 const (
 	changesName = "changes.json"
 	maxRuns     = 100
 
-	// unrecordedName is an empty file whose time is when the first program started that could
-	// not be recorded: a full disk often has room for a name. Any file that was changed since then
-	// counts.
+	// unrecordedName is an empty file whose time is the start of the first program that could not
+	// be recorded: a full disk often still has room for a name. Every file changed since then
+	// counts as changed.
 	unrecordedName = "unrecorded"
 )
 
-// Changes tells which files sandboxed programs may have changed. The zero value knows of none.
+// Changes says which files sandboxed programs may have changed. The zero value contains none.
 type Changes struct {
 	Runs     []run
-	Accepted map[string]time.Time // by path, real: what changed until then is accepted
+	Accepted map[string]time.Time // by real path: changes until then are accepted
 
 	damaged bool
 }
@@ -50,7 +50,7 @@ type run struct {
 	Lasting  bool `json:",omitempty"` // see [Scope]: only programs count
 }
 
-// clock returns a time that no change from now on precedes: file systems may be up to a tick
+// clock returns a time that no later change precedes: the clock of file systems may be a tick
 // behind.
 func clock() time.Time {
 	var now unix.Timespec
@@ -60,7 +60,7 @@ func clock() time.Time {
 	return time.Unix(now.Unix())
 }
 
-// noteRun records when the program ran. It must have ended.
+// noteRun records when the program ran. The program must have ended.
 func (g *Guards) noteRun(ctx context.Context) error {
 	if g.tree.logs == "" {
 		return nil
@@ -79,7 +79,7 @@ func (g *Guards) noteRun(ctx context.Context) error {
 	})
 }
 
-// join makes one of two runs.
+// join merges two runs into one.
 func (c *Changes) join() {
 	slices.SortFunc(c.Runs, func(a, b run) int { return a.From.Compare(b.From) })
 	at := 1
@@ -117,7 +117,7 @@ func update(ctx context.Context, logs string, change func(*Changes)) error {
 	return unlessGone(os.Remove(filepath.Join(logs, unrecordedName)))
 }
 
-// mark notes, without writing data, that the program could not be recorded.
+// mark records, without writing data, that the program could not be recorded.
 func (g *Guards) mark() error {
 	if g.tree.logs == "" {
 		return nil
@@ -134,7 +134,7 @@ func (g *Guards) mark() error {
 	return os.Chtimes(path, g.Started, g.Started)
 }
 
-// ReadChanges returns what is recorded in the folder of the logs; see [New].
+// ReadChanges returns the record in the folder of the logs; see [New].
 func ReadChanges(logs string) Changes {
 	var c Changes
 	dir, err := state.OpenDir(logs)
@@ -149,7 +149,7 @@ func ReadChanges(logs string) Changes {
 	return c
 }
 
-// addUnrecorded adds the time in which programs ran that could not be recorded.
+// addUnrecorded adds the time of programs that could not be recorded.
 func (c *Changes) addUnrecorded(logs string) {
 	if info, err := os.Lstat(filepath.Join(logs, unrecordedName)); err == nil {
 		c.Runs = append(c.Runs, run{Trees: []string{"/"}, From: info.ModTime(), To: time.Now()})
@@ -169,7 +169,7 @@ func Accept(ctx context.Context, logs string, paths []string, at time.Time) erro
 	})
 }
 
-// None reports whether no sandboxed program has run that could write in a folder.
+// None reports whether no sandboxed program that could write in a folder has run.
 func (c Changes) None(folder string) bool {
 	folder = git.ResolveLinks(folder)
 	return !c.damaged && !slices.ContainsFunc(c.Runs, func(r run) bool {
@@ -178,9 +178,9 @@ func (c Changes) None(folder string) bool {
 	})
 }
 
-// Has reports whether a sandboxed program may have changed the file at an absolute path, or
-// what a link there leads to, and nobody since. program is set for programs, which programs
-// that last must not change unnoticed either.
+// Has reports whether a sandboxed program may have been the last to change the file at an absolute
+// path, or the target of a link there. program is set if the file is a program, which lasting
+// programs must not change unnoticed either.
 func (c Changes) Has(path string, program bool) bool {
 	path = beside(path)
 	return c.has(path, program) || c.has(git.ResolveLinks(path), program)
@@ -203,7 +203,7 @@ func (c Changes) has(path string, program bool) bool {
 		return false
 	}
 	if c.damaged {
-		return true // it is not known, so it may be
+		return true // this is unknown, so it may be
 	}
 	changed := time.Unix(st.Ctim.Unix())
 	if !slices.ContainsFunc(c.Runs, func(r run) bool {

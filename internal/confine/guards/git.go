@@ -196,7 +196,7 @@ func (t *Tree) reduce(rel string, remove bool,
 		atomicfile.Options{Mode: info.Mode().Perm()}); err == nil {
 		return removed, nil
 	}
-	if t.root.RemoveAll(rel) == nil { // such as on a disk that the program has filled
+	if t.root.RemoveAll(rel) == nil { // for example on a disk that the program has filled
 		return []string{rel}, nil
 	}
 	return removed, err
@@ -231,10 +231,11 @@ func isHarmless(name, value string) bool {
 	return false
 }
 
-// acceptsConfig reports whether a program may write new settings of a repository. Only what commands such
-// as "git branch" and "git push -u" write is accepted: which branch follows which one of a remote. It
-// must be a remote that there was before, because new ones lead later commands to what the program chooses. The text is
-// compared, and not what it means to [git.Settings], so git cannot read it in another way.
+// acceptsConfig reports whether a program may write new settings of a repository. It accepts only
+// what commands such as "git branch" and "git push -u" write: the remote branch that a branch
+// follows. The remote must have existed before, because a new one leads later commands wherever the
+// program chooses. It compares the text and not its meaning according to [git.Settings], so that
+// git cannot read it in another way.
 func acceptsConfig(before, after string) bool {
 	if strings.Contains(before+after, "\\\n") || strings.Contains(before+after, "\x00") {
 		return false // lines that continue

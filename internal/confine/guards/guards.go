@@ -39,7 +39,7 @@ type Guards struct {
 
 	tree  *Tree
 	log   *os.File  // nil means none is kept
-	until time.Time // of an earlier program: when it was last known to run; otherwise zero
+	until time.Time // when an earlier program was last known to run; otherwise zero
 
 	opening sync.Mutex
 	opened  map[string]fs.FileMode // the modes that unlock has changed, by path
@@ -49,7 +49,7 @@ type Guards struct {
 	before   Cleaned           // what was found of earlier programs
 }
 
-// record is what [Guards.Clean] needs to know about the time before the program ran.
+// record is the state before the program ran, as far as [Guards.Clean] needs it.
 type record struct {
 	Tree    string // its absolute path
 	ID      string // of the tree itself
@@ -77,8 +77,8 @@ type record struct {
 // known is a file or folder that existed before the program ran.
 type known struct {
 	ID string // its device and inode number
-	// Born is when it was created, because numbers are used again; "" if the file system does not
-	// say.
+	// Born is when the file was created, because inode numbers are reused; "" if the file system
+	// does not record it.
 	Born   string `json:",omitempty"`
 	Mode   fs.FileMode
 	Target string // of a link, absolute, links resolved
@@ -104,7 +104,7 @@ func (t *Tree) lookup(rel string) (known, error) {
 	return k, nil
 }
 
-// Scope is what a program may do besides changing the tree.
+// Scope describes what a program may do besides changing the tree.
 type Scope struct {
 	Folders []string // other folders that it may write, absolute
 	Private []string // files and folders that it must not create, absolute
@@ -223,8 +223,8 @@ func (g *Guards) addPath(rel string) {
 	}
 }
 
-// addHardLinks adds the other names of the read-only files, through which these could be
-// changed. Such names are rare, so the search for them is, too.
+// addHardLinks adds the other names of the read-only files, through which they could be changed.
+// Such names are rare, and so is the search for them.
 func (g *Guards) addHardLinks(ctx context.Context) error {
 	wanted, t := map[string]bool{}, g.tree
 	for _, path := range g.ReadOnly {
@@ -297,7 +297,7 @@ func (g *Guards) isKnown(rel string) bool {
 	return false
 }
 
-// mustStay reports whether the file at rel was there before, and no other program is to remove it. One
+// mustStay reports whether the file at rel existed before and must not be removed. Another program
 // that was running then may have created it, and ended while this program had moved it away.
 func (g *Guards) mustStay(rel string, created created) bool {
 	if _, err := g.tree.lookup(rel); err != nil {
@@ -307,7 +307,8 @@ func (g *Guards) mustStay(rel string, created created) bool {
 		(g.Beside.IsZero() || isBornBefore(g.tree.absolute(rel), g.Beside.Add(-clockTick)) || !g.isMoved(rel, created))
 }
 
-// created reports whether the program has used a name in a folder, see [fileID]: to create, write, rename or link it.
+// created reports whether the program has used a name in a folder (see [fileID]) to create, write,
+// rename or link a file.
 type created func(folder, name string) bool
 
 // isMoved reports whether the program has moved a folder with the file at rel.
@@ -440,8 +441,8 @@ func (g *Guards) Clean(ctx context.Context, created created) (Cleaned, error) {
 	return out, errors.Join(failed...)
 }
 
-// isLostWorktree reports whether the program has added a linked worktree in a folder that does not
-// exist any more, such as its own /tmp.
+// isLostWorktree reports whether the program has added a linked worktree in a folder that no longer
+// exists, such as in its own /tmp.
 func (g *Guards) isLostWorktree(rel string, created created) bool {
 	if path.Base(path.Dir(rel)) != "worktrees" || g.mustStay(rel, created) || !g.isCreatedByProgram(rel, created) {
 		return false
@@ -476,7 +477,7 @@ func (g *Guards) isCreatedByProgram(rel string, created created) bool {
 			return true
 		}
 	}
-	// One that is older came with a folder around it.
+	// An older file came with an enclosing folder.
 	return isBornBefore(g.tree.absolute(rel), g.Start.Add(-clockTick)) && g.isMoved(rel, created)
 }
 
@@ -498,8 +499,9 @@ func (g *Guards) refersInside(rel string, repositories []string) bool {
 		func(repository string) bool { return g.tree.absolute(repository) == target })
 }
 
-// isCheckedOut reports whether rel is what a worktree of the same repository had in the same place
-// before the program ran, so that "git worktree add" has written it. That of a folder may have more.
+// isCheckedOut reports whether rel equals what another worktree of the same repository had in the
+// same place before the program ran, because "git worktree add" has written it. The other
+// worktree's folder may contain more.
 func (g *Guards) isCheckedOut(rel string) bool {
 	isTop := func(dir string) bool {
 		_, err := g.tree.root.Lstat(path.Join(dir, ".git"))
@@ -530,8 +532,8 @@ func (g *Guards) isCheckedOut(rel string) bool {
 	return false
 }
 
-// isPart reports whether two paths have files with the same content and mode, or rel is a folder each of
-// whose files and folders the other has in this sense.
+// isPart reports whether the files at two paths have the same content and mode. If they are
+// folders, the other may contain more files than rel.
 func (t *Tree) isPart(rel, of string) bool {
 	info, err := t.root.Lstat(rel)
 	other, failed := t.root.Lstat(of)

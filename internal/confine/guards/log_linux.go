@@ -22,9 +22,8 @@ import (
 	"github.com/toolreg/toolreg/internal/sandbox"
 )
 
-// A log consists of the record of the guards and the names that the program uses. If toolreg
-// is killed, the next call cleans with it. toolreg holds a lock on the log as long as the
-// program runs.
+// A log consists of the guards' record and the names that the program uses. If toolreg is killed,
+// the next call uses it to clean up. toolreg holds a lock on the log while the program runs.
 
 // unwritten is the age at which a log without a record is removed: toolreg was killed while
 // it wrote it, before the program started.
@@ -36,8 +35,8 @@ type stored struct {
 	Others []record
 }
 
-// ending is how long the processes of a killed toolreg may take to end, and its guard to note
-// the time in the log. lateness is how old that time may be, on a busy machine.
+// ending is how long the processes of a killed toolreg may take to end and its guard to record the
+// time in the log. lateness is how old that time may be on a busy machine.
 const (
 	ending   = 200 * time.Millisecond
 	lateness = 300 * time.Millisecond
@@ -73,7 +72,7 @@ func (g *Guards) endLog() {
 	}
 }
 
-// keepLog closes the log without removing it, so that the next call cleans with it.
+// keepLog closes the log without removing it, so that the next call uses it to clean up.
 func (g *Guards) keepLog() {
 	if g.log != nil {
 		_ = g.log.Close()
@@ -81,8 +80,8 @@ func (g *Guards) keepLog() {
 	}
 }
 
-// cleanEarlier cleans after programs whose toolreg was killed. beside is when the first of those
-// that still run was started; zero if none does.
+// cleanEarlier cleans up after programs whose toolreg was killed. beside is when the first of those
+// that still run was started; zero if none runs.
 func (t *Tree) cleanEarlier(ctx context.Context) (out Cleaned, beside time.Time, err error) {
 	if t.logs == "" {
 		return out, beside, nil
@@ -102,9 +101,9 @@ func (t *Tree) cleanEarlier(ctx context.Context) (out Cleaned, beside time.Time,
 	return out, beside, err
 }
 
-// Uncleaned reports whether a folder is still to be cleaned after a sandboxed program, because
-// the program runs, or its toolreg was killed. Until then it may have files that other programs
-// run commands from. Programs that last do not count. logs is as in [New].
+// Uncleaned reports whether a folder has not yet been cleaned after a sandboxed program, which
+// still runs or whose toolreg was killed. Until then it may contain files from which other programs
+// run commands. Lasting programs do not count. logs is as in [New].
 func Uncleaned(logs, folder string) bool {
 	if logs == "" {
 		return false
@@ -132,8 +131,8 @@ func Uncleaned(logs, folder string) bool {
 	})
 }
 
-// cleanAfter cleans with one log, unless its program still runs, and removes it. If it runs,
-// running is when it was started.
+// cleanAfter cleans up with one log and removes it, unless its program still runs. running is then
+// when that was started.
 func (t *Tree) cleanAfter(ctx context.Context, path string) (cleaned Cleaned, running time.Time, err error) {
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
@@ -153,7 +152,7 @@ func (t *Tree) cleanAfter(ctx context.Context, path string) (cleaned Cleaned, ru
 	return cleaned, running, err
 }
 
-// cleanWith cleans with a log that this process has locked.
+// cleanWith cleans up with a log that this process has locked.
 func (t *Tree) cleanWith(ctx context.Context, f *os.File) (Cleaned, error) {
 	select {
 	case <-ctx.Done():
@@ -161,7 +160,7 @@ func (t *Tree) cleanWith(ctx context.Context, f *os.File) (Cleaned, error) {
 	case <-time.After(ending):
 	}
 	info, err := f.Stat()
-	if err != nil || info.Sys().(*syscall.Stat_t).Nlink == 0 { // another toolreg was faster
+	if err != nil || info.Sys().(*syscall.Stat_t).Nlink == 0 { // another toolreg has already removed it
 		return Cleaned{}, err
 	}
 	data, err := io.ReadAll(f)
@@ -198,7 +197,7 @@ func (t *Tree) cleanWith(ctx context.Context, f *os.File) (Cleaned, error) {
 	return cleaned, unlessGone(os.Remove(f.Name()))
 }
 
-// cleanUnlessMoved cleans. If another folder is in the place of the tree, the record does
+// cleanUnlessMoved cleans up. If another folder has taken the place of the tree, the record does
 // not describe it, and nothing is removed.
 func (g *Guards) cleanUnlessMoved(ctx context.Context, created created) (Cleaned, error) {
 	for _, at := range append([]*Guards{g}, g.others...) {
@@ -236,7 +235,7 @@ func isBornBefore(path string, limit time.Time) bool {
 	return ok && at.Before(limit)
 }
 
-// born returns the same time as a text; "" if it is not recorded.
+// born returns the creation time of the file at an absolute path as text; "" if it is not recorded.
 func born(path string) string {
 	at, ok := birth(path)
 	if !ok {

@@ -13,7 +13,7 @@ func isBornBefore(string, time.Time) bool { return false }
 // born is not needed either.
 func born(string) string { return "" }
 
-// There are no logs, because they are of little use without these names.
+// There are no logs, because they would be of little use without these names.
 
 func (g *Guards) startLog() error { return nil }
 func (g *Guards) endLog()         {}

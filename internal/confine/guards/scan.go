@@ -24,7 +24,7 @@ type guarded struct {
 	repositories []string // folders that git treats as a repository
 	heads        []string // folders with a file HEAD
 	links        []string // symbolic links
-	shortcuts    []string // links through which programs get at other files than by their names
+	shortcuts    []string // links through which programs reach files under other names
 	closed       []string // folders that could not be read
 
 	unlock func(rel string) error
@@ -66,8 +66,8 @@ func (t *Tree) scan(ctx context.Context, unlock func(rel string) error) (*guarde
 	return s, nil
 }
 
-// followShortcuts scans the folders in git's folders and in node_modules to which links
-// lead: through such a link other programs use them like any other folder.
+// followShortcuts scans the folders in git's folders and in node_modules to which links lead,
+// because through these links other programs use them like any other folder.
 func (t *Tree) followShortcuts(ctx context.Context, s *guarded) error {
 	seen := map[string]bool{}
 	for i := 0; i < len(s.links); i++ { // a scan can find further links
@@ -148,9 +148,9 @@ func insideRepository(dir string) []string {
 	return out
 }
 
-// scanFolder scans a folder, without folders named .git or node_modules in it. names is
-// false in a git folder, in which names mean something else, and whose objects are left out:
-// only its own, because other folders named objects may belong to submodules and worktrees.
+// scanFolder scans a folder, except folders named .git or node_modules in it. names is false in a
+// git folder, where names have other meanings; its own objects are left out, but not other folders
+// of that name, which may belong to submodules and worktrees.
 func (t *Tree) scanFolder(ctx context.Context, s *guarded, start string, names bool) error {
 	note := func(list *[]string, rel string) {
 		s.mu.Lock()
@@ -230,7 +230,7 @@ func (t *Tree) existing(paths []string) []string {
 	})
 }
 
-// contains reports whether an absolute path is in the tree, links resolved.
+// contains reports whether an absolute path, with links resolved, is in the tree.
 func (t *Tree) contains(path string) bool { return isWithin(git.ResolveLinks(path), t.real) }
 
 func isWithin(path, folder string) bool {

@@ -116,8 +116,8 @@ func (d *describer) param(s *jsonx.Value, path []string, required bool) Param {
 	return p
 }
 
-// example returns a possible value of the param: one from the tool's examples or
-// the schema, or else a small value that it allows. It returns nil if there is none.
+// example returns a possible value of the param: one from the tool's examples or the schema, or
+// else a simple value that it allows. It returns nil if there is none.
 func (d *describer) example(s *jsonx.Value, path []string) *jsonx.Value {
 	for _, e := range d.examples {
 		for _, key := range path {
@@ -250,8 +250,7 @@ func WithoutInvalidExamples(ctx context.Context, def *registry.Definition, param
 // maxChecking limits the time for the examples of one tool, because an untrusted schema can make each take long.
 const maxChecking = 3 * time.Second
 
-// allows reports whether the example of a param is valid; what is missing beside it does
-// not count.
+// allows reports whether the example of a param is valid, ignoring missing params.
 func (t types) allows(ctx context.Context, v *registry.Validator, p *Param, usable *bool) bool {
 	root := jsonx.NewObject()
 	if t.parse(root, p.Example, Options{}) != nil {
@@ -279,8 +278,8 @@ type sampler struct {
 // maxSteps is the maximum of steps for one value.
 const maxSteps = 1000
 
-// sample returns a placeholder of the type that a schema has first: an object with the required
-// properties, a list with one element. It need not be valid in every other way. It returns nil if
+// sample returns a placeholder of the first type that a schema allows: an object with the required
+// properties, a list with one element. It may violate other rules of the schema. It returns nil if
 // there is none.
 func (t *sampler) sample(s *jsonx.Value, depth int) *jsonx.Value {
 	s, err := t.refs.Resolve(s)

@@ -188,14 +188,14 @@ func typeNames(v *jsonx.Value) []string {
 
 func (s schemaType) has(name string) bool { return slices.Contains(s.names, name) }
 
-// isList reports whether a value given for s is one element of a list: if s allows it by itself, too, only if
-// there are several.
+// isList reports whether a value given for s is one element of a list. If s also allows the value
+// by itself, it is one only if several are given.
 func (s schemaType) isList(given string, several bool) bool {
 	return s.items != nil && (several || !s.has("string") && (strings.HasPrefix(given, "[") || !s.fits(given)))
 }
 
-// isWhole reports whether the text given for a list is the whole of it: a list as JSON, or null in
-// place of one.
+// isWhole reports whether the text given for a list is the whole list: as JSON, or null in place of
+// a list.
 func (s schemaType) isWhole(given string, several bool) bool {
 	v, err := parseStrict(given)
 	return err == nil && (v.Is(jsonx.Array) || v.Is(jsonx.Null) && !several && s.fits(v.Token))

@@ -1,6 +1,6 @@
 // Package bundle reads MCP bundles (MCPB, manifest 0.1 to 0.4): zip files with a server and a
-// manifest that says how it is run. A bundle is hostile: its size, the number, kind and names
-// of its files are checked before anything is written, and what its manifest says becomes a
+// manifest that says how to run it. Bundles are not trusted: size, number, kind and names of their
+// files are checked before anything is written, and the manifest is converted to a
 // [serverjson.Way], whose texts are literal.
 package bundle
 
@@ -41,7 +41,7 @@ const (
 
 const manifestName = "manifest.json"
 
-// Bundle is an open bundle. Close it.
+// Bundle is an open bundle. The caller must close it.
 type Bundle struct {
 	Manifest *Manifest
 	SHA256   string // hex
@@ -49,7 +49,7 @@ type Bundle struct {
 	zip      *zip.Reader
 }
 
-// Open opens and checks a bundle. sum is the SHA-256 that it must have, "" for any. Errors
+// Open opens and checks a bundle. sum is the SHA-256 that it must have; "" accepts any. Errors
 // about its content are those of [serverjson.Refuse].
 func Open(name, sum string) (*Bundle, error) {
 	info, err := os.Stat(name)
@@ -113,7 +113,7 @@ func refuse(format string, args ...any) error {
 	return serverjson.Refuse("", "the bundle is refused: "+format, args...)
 }
 
-// checkFiles checks the names, kinds and sizes that the files of a bundle claim to have.
+// checkFiles checks the declared names, kinds and sizes of a bundle's files.
 func checkFiles(files []*zip.File) error {
 	if len(files) > maxFiles {
 		return refuse("it has more than %d files", maxFiles)
@@ -155,8 +155,8 @@ func checkFiles(files []*zip.File) error {
 	return nil
 }
 
-// Unpack unpacks the bundle to the folder of its SHA-256 in a folder, unless it is there, and
-// returns its path. Either all of it is there afterwards or nothing.
+// Unpack unpacks the bundle to a subfolder of folder that is named after its SHA-256, unless that
+// exists, and returns its path. It unpacks either everything or nothing.
 func (b *Bundle) Unpack(folder string) (dir string, err error) {
 	dir = filepath.Join(folder, b.SHA256)
 	if _, err := os.Lstat(filepath.Join(dir, manifestName)); err == nil {
@@ -188,15 +188,15 @@ func (b *Bundle) Unpack(folder string) (dir string, err error) {
 		return "", err
 	}
 	if err = os.Rename(temp, dir); err != nil {
-		if _, there := os.Lstat(filepath.Join(dir, manifestName)); there == nil { // another run was faster
+		if _, there := os.Lstat(filepath.Join(dir, manifestName)); there == nil { // another run has already unpacked it
 			return dir, os.RemoveAll(temp)
 		}
 	}
 	return dir, err
 }
 
-// unpackFile writes one file. left is how many bytes may still be written, whatever the sizes
-// in the zip file say.
+// unpackFile writes one file. left is how many bytes may still be written, regardless of the sizes
+// declared in the zip file.
 func (b *Bundle) unpackFile(root *os.Root, f *zip.File, left *int64) error {
 	name := filepath.FromSlash(strings.TrimSuffix(f.Name, "/"))
 	if strings.HasSuffix(f.Name, "/") {
@@ -253,7 +253,7 @@ type Manifest struct {
 	UserConfig json.RawMessage `json:"user_config"` // an object of [setting] in its order
 }
 
-// config is how the server is run.
+// config says how to run the server.
 type config struct {
 	Command   string             `json:"command"`
 	Args      []string           `json:"args"`
@@ -261,7 +261,7 @@ type config struct {
 	Overrides map[string]*config `json:"platform_overrides"`
 }
 
-// setting is a value that the person gives.
+// setting is a value that the person supplies.
 type setting struct {
 	Type        string          `json:"type"` // string, number, boolean, directory, file
 	Title       string          `json:"title"`
@@ -314,9 +314,9 @@ const (
 	fetchTimeout = 10 * time.Minute
 )
 
-// Fetch downloads a bundle to a file. Only public addresses are asked, and those of the
-// hosts in allow. With a SHA-256 that the bundle must have, which is checked by [Open],
-// redirects may lead to another host, as those of releases do; else they may not. Errors match
+// Fetch downloads a bundle to a file. It connects only to public addresses and to the hosts in
+// allow. If the bundle must have a certain SHA-256, which [Open] checks, redirects may lead to
+// another host, as those of releases do; otherwise they may not. Errors match
 // [registry.ErrSourceFailed].
 func Fetch(ctx context.Context, address, agent string, allow []string, pinned bool, to *os.File) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, fetchTimeout, fmt.Errorf("it takes longer than %s", fetchTimeout))

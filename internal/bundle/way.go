@@ -13,8 +13,8 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// Describe describes the bundle as a registry would. dir is where it is or will be unpacked,
-// home the person's home folder.
+// Describe describes the bundle as a registry would. dir is the folder to which it is or will be
+// unpacked, home the person's home folder.
 func (m *Manifest) Describe(dir, home string) (*serverjson.Server, error) {
 	p, err := m.pack(dir, home)
 	if err != nil {
@@ -37,7 +37,7 @@ var variable = lazy.NewRegexp(`\$\{([^}]*)\}`)
 // keyChars are the characters of the keys of user_config.
 const keyChars = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-"
 
-// programs are those that a bundle may name without a path.
+// programs are the programs that a bundle may name without a path.
 var programs = []string{"node", "python", "python3", "uv", "uvx", "npx", "deno", "bun"}
 
 func (m *Manifest) pack(dir, home string) (*serverjson.Package, error) {
@@ -93,7 +93,7 @@ func (m *Manifest) pack(dir, home string) (*serverjson.Package, error) {
 	return p, nil
 }
 
-// config returns how the server is run on this platform; nil if the manifest does not say so.
+// config returns how to run the server on this platform; nil if the manifest does not say so.
 func (m *Manifest) config() *config {
 	if m.Server.Config == nil {
 		if m.Server.Type == "uv" {
@@ -116,7 +116,7 @@ func (m *Manifest) config() *config {
 	return &c
 }
 
-// settings returns the values that the person gives.
+// settings returns the values that the person supplies.
 func (m *Manifest) settings(dir, home string) (map[string]serverjson.Value, error) {
 	out := map[string]serverjson.Value{}
 	if len(m.UserConfig) == 0 || string(m.UserConfig) == "null" {
@@ -212,7 +212,7 @@ func (t translation) value(s string) (serverjson.Value, error) {
 	return v, err
 }
 
-// isList reports whether an argument is a value of which there can be several.
+// isList reports whether an argument is a value that may be given several times.
 func (t translation) isList(arg string) bool {
 	key, ok := strings.CutPrefix(arg, "${user_config.")
 	return ok && t.settings[strings.TrimSuffix(key, "}")].Repeated

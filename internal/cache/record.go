@@ -38,10 +38,10 @@ type Kind string
 
 // The kinds of data. Sources may use others for what they offer besides tools.
 const (
-	Listing  Kind = "listing"  // what it listed
-	Protocol Kind = "protocol" // how it was reached
-	Failure  Kind = "failure"  // how it failed
-	Seen     Kind = "seen"     // what it listed last, for completion
+	Listing  Kind = "listing"  // the listing of the source
+	Protocol Kind = "protocol" // how the source was reached
+	Failure  Kind = "failure"  // how the source failed
+	Seen     Kind = "seen"     // the last listing, for completion
 )
 
 // Record is the cached data of a source, by kind.

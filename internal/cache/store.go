@@ -189,8 +189,8 @@ func (s *Store) Serve(source string, stored time.Time) {
 	s.served[source] = stored
 }
 
-// Served returns when the listing was stored that this run uses for a source; ok
-// is false if the source was queried.
+// Served returns when the listing that this run uses for a source was stored; ok is false if the
+// source was queried.
 func (s *Store) Served(source string) (kept time.Time, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -9,14 +9,14 @@ import (
 	"errors"
 )
 
-// The names of callers without a token of their own: the client on stdin, and those over HTTP
-// that need none or use the one that was generated for them.
+// The names of callers without a token of their own: the client on stdin, and HTTP clients that
+// need no token or use the generated one.
 const (
 	Stdio = "stdio"
 	Local = "local"
 )
 
-// Caller identifies one client of a server process, and has what may be asked of it.
+// Caller identifies one client of a server process, and says what can be asked of it.
 type Caller struct {
 	// ID identifies the client: calls with equal IDs belong to the same client.
 	ID any
@@ -25,15 +25,15 @@ type Caller struct {
 	// Name is the name under which its approvals are stored: that of its token,
 	// "stdio", or "local". "" means that it acts for the person who started the program.
 	Name string
-	// Token is the name of the token with which it authenticated; "" if it needs none,
-	// as on stdin, because it then acts for the person who started the server.
+	// Token is the name of the token with which it authenticated. It is "" if the client needs
+	// none, as on stdin, because it then acts for the person who started the server.
 	Token string
 	// Groups are the groups that its token says it belongs to, for rules and limits.
 	Groups []string
-	// Scopes are those of its access token (serve.oauth). A nil slice means that tokens have none,
-	// so that a call needs none.
+	// Scopes are those of its access token (serve.oauth). nil means that its token has no scopes,
+	// so calls require none.
 	Scopes []string
-	// Profile is the name of the view of the registry that it uses; "" if it uses the whole.
+	// Profile is the name of the profile whose tools it sees; "" means all tools.
 	Profile string
 	// Client and Version are the client's own name and version, for the audit
 	// log.
@@ -59,8 +59,8 @@ type Peer interface {
 	// request.
 	Input(ctx context.Context, server string, result json.RawMessage) (json.RawMessage, error)
 	// Answered returns the members to add to the params of the first request to a server whose
-	// questions were answered in an earlier run of the call, and how often the server had asked.
-	// It returns nil and 0 if there was no earlier run.
+	// questions were answered in an earlier run of the call, and how often the server had asked. It
+	// returns nil and 0 if there was no earlier run.
 	Answered(server string) (members json.RawMessage, rounds int, err error)
 	// Continues is called with nil when a server continues the call as a task, and with the error
 	// of the protocol by which the task fails, if it does.
@@ -72,7 +72,7 @@ type Peer interface {
 	Left() bool
 }
 
-// Silent is a [Peer] that answers nothing. Others embed it.
+// Silent is a [Peer] that answers nothing, to be embedded in others.
 type Silent struct{}
 
 // Capabilities implements [Peer].
@@ -98,15 +98,16 @@ func (Silent) Roots(context.Context) (json.RawMessage, error) { return nil, nil 
 // Left implements [Peer].
 func (Silent) Left() bool { return false }
 
-// ErrContinued is the cause with which a call is canceled if another run, in this process
-// or another, continues it. The call is not logged, because the other run is.
+// ErrContinued is the cause with which a call is canceled if another run, in this or another
+// process, continues it. Only that run is logged.
 var ErrContinued = errors.New("the client continues the call in another run")
 
-// ErrTaken is an ErrContinued: another process has, or may have, the client's
-// answer to the question of the call.
+// ErrTaken is an ErrContinued: another process has, or may have, taken the client's answer to the
+// question of the call.
 var ErrTaken error = taken{}
 
-// taken is a type because fmt.Errorf would run in each start of the program.
+// taken is a type because an error made with fmt.Errorf would cost time at each start of the
+// program.
 type taken struct{}
 
 func (taken) Error() string { return ErrContinued.Error() + ": it has answered another process" }
@@ -123,8 +124,8 @@ func From(ctx context.Context) *Caller {
 	return c
 }
 
-// Known reports whether ctx is that of the request of one client. Otherwise it is that of the
-// person, or of something that is prepared for several clients.
+// Known reports whether ctx belongs to the request of one client, rather than to the person or to
+// something that is prepared for several clients.
 func Known(ctx context.Context) bool { return of(ctx).ID != nil }
 
 // IsPerson reports whether the call of ctx is made for the person who started the program,
@@ -148,6 +149,6 @@ func Groups(ctx context.Context) []string { return of(ctx).Groups }
 // Profile returns the Profile of the caller of ctx.
 func Profile(ctx context.Context) string { return of(ctx).Profile }
 
-// Token returns the Token of the caller of ctx, or "" for the person at the command line.
-// What one token leaves behind, such as running commands, belongs to it alone.
+// Token returns the Token of the caller of ctx, or "" for the person at the command line. What a
+// call leaves behind, such as running commands, belongs to its token alone.
 func Token(ctx context.Context) string { return of(ctx).Token }

@@ -1,7 +1,7 @@
-// Package console has what the console of serve shows: the calls that run and that ran, the
-// questions that wait for a person, and the servers; and takes the person's answers. It is an
-// HTTP handler for people who are already known. All texts are untrusted, and are escaped
-// before they are sent.
+// Package console provides the data of serve's console: calls that run or have ended, questions
+// that wait for a person, and servers; and it accepts the person's answers. It is an HTTP handler
+// for people who have already authenticated. All texts are untrusted, and are escaped before they
+// are sent.
 package console
 
 import (
@@ -26,9 +26,9 @@ import (
 )
 
 const (
-	// maxEnded is how many calls that have ended are remembered.
+	// maxEnded is the maximum number of ended calls to remember.
 	maxEnded = 10_000
-	// maxRunning is how many running calls are shown.
+	// maxRunning is the maximum number of running calls to show.
 	maxRunning = 200
 )
 
@@ -41,19 +41,19 @@ type Server struct {
 	Starts bool   `json:"starts"` // it can be started again
 }
 
-// Console collects what happens. It is safe for concurrent use. Create it with [New].
+// Console collects calls and questions. It is safe for concurrent use. Create it with [New].
 type Console struct {
 	mu        sync.Mutex
-	serial    int // of the last call
+	serial    int // number of the last call
 	running   map[int]*call
-	changes   int    // how often running has changed
+	changes   int    // number of changes to running
 	ended     []call // the latest, in a ring
 	endedAll  int    // number of calls that have ended so far
 	questions []*question
-	asked     int // how often questions has changed
+	asked     int // number of changes to questions
 }
 
-// New returns a console on which nothing has happened.
+// New returns an empty console.
 func New() *Console { return &Console{running: map[int]*call{}} }
 
 // call is a call as browsers see it.
@@ -89,7 +89,7 @@ const maxName = 200
 // shortName escapes a name for a list.
 func shortName(s string) string { return ui.Line(text.Clip(s, maxName)) }
 
-// Began shows a call until ended is called with its outcome, or with nil if the call goes on
+// Began shows a call until ended is called with its outcome, or with nil if the call continues
 // elsewhere. It is an engine.Deps.Began.
 func (c *Console) Began(e audit.Entry) (ended func(*audit.Entry)) {
 	c.mu.Lock()
@@ -124,16 +124,16 @@ type seen struct {
 	asked                     time.Time
 }
 
-// update is what has changed since a browser has seen it. nil means nothing.
+// update contains what has changed since a browser's last update. nil means no change.
 type update struct {
 	Calls     []call     `json:"calls,omitempty"`   // that have ended, in that order
 	Running   *[]call    `json:"running,omitempty"` // all, oldest first, at most maxRunning
-	Count     int        `json:"count,omitempty"`   // with Running: of all that run
+	Count     int        `json:"count,omitempty"`   // with Running: number of all running calls
 	Questions *[]summary `json:"questions,omitempty"`
 	Servers   *[]Server  `json:"servers,omitempty"`
 }
 
-// since returns what a browser has not seen, and whether there is anything.
+// since returns the changes that a browser has not seen, and whether there are any.
 func (c *Console) since(s *seen) (u update, any bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -168,18 +168,18 @@ func (c *Console) since(s *seen) (u update, any bool) {
 	return u, any
 }
 
-// question waits for an answer.
+// question is a question that waits for an answer.
 type question struct {
 	summary
 	details func() details
-	// read returns the answer of a reply, or an error if the question does not permit it. first
+	// read returns the answer in a reply, or an error if the question does not permit it. first
 	// says whether the answer counts.
 	read  func(reply) (any, error)
 	first func() bool
-	left  func() bool // see [caller.Peer]; nil means that is not known
+	left  func() bool // see [caller.Peer]; nil means unknown
 
 	mu       sync.Mutex
-	over     bool          // it was answered, or waits no longer
+	over     bool          // it was answered, or no longer waits
 	answered chan struct{} // closed when there is an answer
 	answer   any
 }
@@ -191,10 +191,10 @@ type summary struct {
 	Tool   string `json:"tool"`
 	Caller string `json:"caller,omitempty"`
 	Client string `json:"client,omitempty"`
-	Left   bool   `json:"left,omitempty"` // the client does not wait for the answer any more
+	Left   bool   `json:"left,omitempty"` // the client no longer waits for the answer
 }
 
-// details are what a person needs to answer a question.
+// details contains what a person needs to answer a question.
 type details struct {
 	Text    string   `json:"text"`
 	Choices []choice `json:"choices"`
@@ -229,7 +229,7 @@ type reply struct {
 	Fields  map[string]string `json:"fields,omitempty"`  // what was typed in a form
 }
 
-// errGone reports that a question was answered before, or does not wait any more.
+// errGone reports that a question was already answered or no longer waits.
 var errGone = errors.New("the question is gone: somebody else has answered it, or its call has ended")
 
 // put shows a question until it is answered or ctx is done.
@@ -278,7 +278,7 @@ func (c *Console) question(id string) *question {
 	return c.questions[i]
 }
 
-// reply answers a question. The error is errGone, or says what is wrong with the reply.
+// reply answers a question. The error is errGone, or describes the mistake in the reply.
 func (c *Console) reply(r reply) (*question, error) {
 	q := c.question(r.ID)
 	if q == nil {
@@ -298,8 +298,7 @@ func (c *Console) reply(r reply) (*question, error) {
 	return q, nil
 }
 
-// Confirm shows a question about a call, with the words of the terminal. It is a
-// question.Console.
+// Confirm shows a question about a call in the words of the terminal. It is a question.Console.
 func (c *Console) Confirm(ctx context.Context, q exec.Question, first func() bool) (exec.Answer, error) {
 	one := &question{summary: summary{Tool: shortName(q.Tool.Name)}, first: first}
 	one.details = func() details {

@@ -36,9 +36,9 @@ type Options struct {
 	Servers func() []Server
 	// Restart starts a server again.
 	Restart func(ctx context.Context, name string) error
-	// Visitor returns the name of the person who makes the request of a context.
+	// Visitor returns the name of the person who makes a request, given its context.
 	Visitor func(context.Context) string
-	// Stopping is closed when streams are to end.
+	// Stopping is closed when streams must end.
 	Stopping <-chan struct{}
 	// Log receives the answers, with the names of those who gave them, at level info.
 	Log *slog.Logger
@@ -50,8 +50,8 @@ type handler struct {
 	opts Options
 }
 
-// Handler returns what the page of the console requests, below prefix: events, question,
-// answer and restart.
+// Handler serves the requests of the console's page, below prefix: events, question, answer and
+// restart.
 func (c *Console) Handler(prefix string, opts Options) http.Handler {
 	h := &handler{c, opts}
 	mux := http.NewServeMux()
@@ -161,7 +161,7 @@ func (h *handler) serveRestart(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// decode reads the JSON of a request. A form of another page cannot have its type.
+// decode reads the JSON of a request. A form on another page cannot send its content type.
 func decode(w http.ResponseWriter, r *http.Request, to any) bool {
 	if r.Header.Get("Content-Type") != "application/json" {
 		http.Error(w, "expected application/json", http.StatusUnsupportedMediaType)

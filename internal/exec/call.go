@@ -15,7 +15,7 @@ import (
 	"github.com/toolreg/toolreg/internal/tracing"
 )
 
-// This file follows a call through its steps, in the order in which they are taken.
+// This file has the steps of a call, in order.
 
 // Execute makes one call: it validates the params, decides, asks if necessary, and
 // runs the tool. The params that were validated and shown are those that the tool
@@ -54,8 +54,8 @@ func (x *Executor) Hold(ctx context.Context, t *registry.Tool, call registry.Cal
 	return h, context.Cause(ctx)
 }
 
-// prepared returns a call with params of its own, and without output that hooks have to
-// screen first.
+// prepared returns a call with its own copy of the params, and without live output if hooks must
+// screen the result first.
 func (x *Executor) prepared(t *registry.Tool, call registry.Call) registry.Call {
 	call.Params = bytes.Clone(call.Params)
 	if len(call.Params) == 0 {
@@ -67,18 +67,18 @@ func (x *Executor) prepared(t *registry.Tool, call registry.Call) registry.Call 
 	return call
 }
 
-// execute makes a call and returns what has become of it. A step that refuses the call ends it.
-// Only this function writes the record: each step returns what it has found.
+// execute makes a call and returns its record. A step that refuses the call ends it. Only this
+// function writes the record: each step returns its findings.
 func (x *Executor) execute(ctx context.Context, t *registry.Tool, call registry.Call, h *Held) Record {
 	r := Record{Tool: t, Start: time.Now()}
 	var err error
 
-	// The params are checked, the call is decided about, and the hooks see it.
+	// Check the params, decide, and pass the call to the hooks.
 	if r.Call, r.Verdict, err = x.vet(ctx, t, call, h); err != nil {
 		return r.refused(err)
 	}
 
-	// Somebody is asked, if the verdict says so.
+	// Ask somebody if the verdict requires it.
 	agreed, asks := agreement{}, r.Verdict.Decision == policy.Ask
 	if asks {
 		began := time.Now()
@@ -89,7 +89,7 @@ func (x *Executor) execute(ctx context.Context, t *registry.Tool, call registry.
 		}
 	}
 
-	// It must be possible to run it as was decided, and now.
+	// Check that it can run as decided, and now.
 	if r.Verdict.Confine.On && x.Confine == nil {
 		return r.refused(&Denied{Tool: t.Name,
 			Reason: "it must run in the sandbox, which is not available", Origin: r.Verdict.Confine.By})
@@ -105,7 +105,7 @@ func (x *Executor) execute(ctx context.Context, t *registry.Tool, call registry.
 		}
 	}
 
-	// It runs, and once more outside the sandbox if that has made it fail and a person wants it.
+	// Run it, and once more outside the sandbox if that has made it fail and a person agrees.
 	r.Ran = true
 	r.Call.Admit = x.admitting(t, r.Call, asks)
 	r.Result, r.Err = x.runAdmitted(ctx, t, r.Call, r.Verdict.Confine)
@@ -142,8 +142,8 @@ func (x *Executor) finish(ctx context.Context, r Record) (registry.Result, error
 	return result, r.Err
 }
 
-// confirmOutside returns nil only if a call may still run and a person wants it to run outside the
-// sandbox, which has made first fail.
+// confirmOutside returns nil only if a call that failed because of the sandbox, with the result
+// first, may still run and a person wants it to run outside.
 func (x *Executor) confirmOutside(ctx context.Context, t *registry.Tool,
 	call registry.Call, first registry.Result) error {
 	d := x.dialog(&Held{}, false)
@@ -174,7 +174,7 @@ func (x *Executor) confirmOutside(ctx context.Context, t *registry.Tool,
 	return cmp.Or(err, context.Cause(ctx))
 }
 
-// runOutside runs a call again outside the sandbox, which has made first fail.
+// runOutside runs such a call again outside the sandbox.
 func (x *Executor) runOutside(ctx context.Context, t *registry.Tool,
 	call registry.Call, first registry.Result) (registry.Result, error) {
 	if call.Emit != nil {

@@ -41,7 +41,7 @@ func catchPanic(t *registry.Tool, doing string, f func() error) (err error) {
 // continues.
 var ErrPanic = errors.New("panic in the tool")
 
-// vet checks and decides about a call, and passes it to the hooks, unless h has what they said.
+// vet checks a call, decides about it, and passes it to the hooks, unless h has their answers.
 // Params that hooks change pass every check again, including the decision.
 func (x *Executor) vet(ctx context.Context, t *registry.Tool,
 	call registry.Call, h *Held) (registry.Call, policy.Verdict, error) {
@@ -59,8 +59,8 @@ func (x *Executor) vet(ctx context.Context, t *registry.Tool,
 	return call, tightened(v, asking), err
 }
 
-// admit checks params and decides. It returns the call with what the verdict says about how the tool
-// is to read them. An error means that the call must not run.
+// admit checks params and decides. It returns the call with the verdict's restrictions on how the
+// tool reads them. An error means that the call must not run.
 func (x *Executor) admit(ctx context.Context, t *registry.Tool,
 	call registry.Call) (registry.Call, policy.Verdict, error) {
 	var v policy.Verdict
@@ -103,7 +103,7 @@ func tightened(v policy.Verdict, asking registry.Asking) policy.Verdict {
 	return v
 }
 
-// admitting returns what decides about the params that a running call leads to; see
+// admitting returns the function that decides about the params that a running call leads to; see
 // [registry.Call.Admit]. confirmed says that a person has confirmed the call.
 func (x *Executor) admitting(t *registry.Tool, call registry.Call,
 	confirmed bool) func(context.Context, json.RawMessage, bool) error {

@@ -14,20 +14,20 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// agreement is what was agreed to about a call whose verdict asks.
+// agreement is the outcome of the questions about a call.
 type agreement struct {
 	call    registry.Call      // with the person's edit
 	confine policy.Confinement // how it runs
 	edit    *contentEdit       // for the note to the model; nil means that nobody has edited anything
 }
 
-// dialog is the questions about one call, and who answers them.
+// dialog asks the questions about one call.
 type dialog struct {
 	*Executor
 	person Confirmer // nil means that nobody answers
 	held   *Held
-	// collects says that answers are collected in held, for when the call is made. Otherwise
-	// the call is being made, and those that were collected come first.
+	// collects says that answers are collected in held, for a later run of the call. Otherwise the
+	// call is being made, and answers that were collected are used first.
 	collects bool
 }
 
@@ -42,8 +42,8 @@ func (x *Executor) dialog(h *Held, collects bool) dialog {
 	return d
 }
 
-// confirm asks until the answer is yes or no. With an error the agreement is what it has come to by
-// then, which the log of the call has.
+// confirm asks until the answer is yes or no. With an error it returns the agreement so far, for
+// the log of the call.
 func (d dialog) confirm(ctx context.Context, t *registry.Tool,
 	call registry.Call, v policy.Verdict) (agreement, error) {
 	agreed := agreement{call: call, confine: v.Confine}
@@ -52,7 +52,7 @@ func (d dialog) confirm(ctx context.Context, t *registry.Tool,
 	}
 	defer pauseTimer(ctx)()
 	defer d.person.Turn()()
-	if len(v.Scopes) > 0 { // another question may have been answered with "always" in the meantime
+	if len(v.Scopes) > 0 { // another question may have been answered with "always" meanwhile
 		if now := d.Decide(ctx, t, call); now.Decision == policy.Allow || now.Decision == policy.Sandbox {
 			agreed.confine = now.Confine
 			return agreed, nil
@@ -154,8 +154,8 @@ func (d dialog) ask(ctx context.Context, q *Question) (Answer, error) {
 	return answer, &Denied{Tool: q.Tool.Name, Reason: answer.Reason, Origin: OriginPerson, Said: answer.Said}
 }
 
-// answer gets the answer to a question: the one that was collected before, or that of an
-// earlier run, or that of this one.
+// answer returns the answer to a question: the one that was collected before, or that of an earlier
+// run, or a new one.
 func (d dialog) answer(ctx context.Context, q *Question) (answer Answer, err error) {
 	d.held.File = q.Preview.FileName
 	if !d.collects {
@@ -178,8 +178,8 @@ func (d dialog) answer(ctx context.Context, q *Question) (answer Answer, err err
 	return answer, err
 }
 
-// answerNow gets the answer of this run to a question: that of a kept question, or the person's, or
-// that of the Unattended. claim is the id of a kept answer.
+// answerNow gets a new answer to a question: that to a kept question, or the person's, or that of
+// the Unattended. claim is the id of a kept answer.
 func (d dialog) answerNow(ctx context.Context, q *Question) (answer Answer, claim string, err error) {
 	if d.Unattended != nil {
 		if answer, id, ok := d.Unattended.Answered(ctx, q); ok && (d.collects || d.Unattended.Claim(ctx, id)) {
@@ -200,7 +200,7 @@ func (d dialog) answerNow(ctx context.Context, q *Question) (answer Answer, clai
 }
 
 // accept returns how a call runs whose question was answered with yes, and stores what the answer
-// says about later calls. If that fails, it warns and the call continues.
+// allows from now on. If that fails, it warns and the call continues.
 func (x *Executor) accept(ctx context.Context, q *Question, call registry.Call, a Answer) (policy.Confinement, error) {
 	if a.Settled != nil {
 		return a.Settled.Confine, nil
@@ -261,7 +261,7 @@ func pauseTimer(ctx context.Context) (resume func()) {
 	return func() {}
 }
 
-// lookEvery is how often a question that waits looks for what may settle it.
+// lookEvery is how often a waiting question looks for an event that settles it.
 const lookEvery = time.Second
 
 // elsewhere is the [Elsewhere] of a question about a call.
@@ -296,8 +296,8 @@ func (x *Executor) elsewhere(t *registry.Tool, call registry.Call, q Question) E
 	}
 }
 
-// settlement returns the answer to a kept question or, if the verdict about the call is another
-// one by now, what that makes the answer.
+// settlement returns the answer to a kept question or, if the verdict about the call has changed,
+// the answer that follows from that.
 func (x *Executor) settlement(ctx context.Context, t *registry.Tool, call registry.Call, q *Question) (Answer, bool) {
 	if a, id, ok := x.Unattended.Answered(ctx, q); ok && x.Unattended.Claim(ctx, id) {
 		return a, true

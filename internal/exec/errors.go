@@ -11,9 +11,9 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// ErrTimeout reports that a call exceeded its time limit. The result returned with
-// it has the output up to that point. If a tool enforces a limit itself, it returns
-// a result with category timeout and no error. The exit code is 124 in both cases.
+// ErrTimeout reports that a call exceeded its time limit. The result returned with it contains the
+// output so far. If a tool enforces a limit itself, it returns a result with category timeout and
+// no error. The exit code is 124 in both cases.
 var ErrTimeout = errors.New("time limit reached")
 
 // LimitedError reports that a client has made as many calls as it may for now.
@@ -62,8 +62,8 @@ type Denied struct {
 	Reason string // with OriginPerson, why there was no answer; "" if there was one
 	Origin string // file:line, a flag, "default", "approval" or OriginPerson
 	Said   string // the person's reason; it may be empty
-	// Later says that nothing forbids the call: what decides on it cannot be used now, for the
-	// Reason.
+	// Later says that nothing forbids the call: something that must decide on it is unavailable
+	// now, for the Reason.
 	Later bool
 }
 
@@ -132,7 +132,7 @@ func Hint(t *registry.Tool, v policy.Verdict) string {
 // LastingHint is [Hint] without the flags, which only the person at the command
 // line can use.
 func LastingHint(t *registry.Tool, v policy.Verdict) string {
-	named := t.Named() // what allows by a name does not follow a project's renames
+	named := t.Named() // permissions by name do not follow a project's renames
 	entry := fmt.Sprintf("%q", named.Name)
 	switch {
 	case v.Unread:

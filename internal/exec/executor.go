@@ -24,19 +24,18 @@ type Executor struct {
 	Validate func(context.Context, *registry.Tool, json.RawMessage) error
 	// Decide decides whether a call may run, as [policy.Policy.Decide] does. Required.
 	Decide func(context.Context, *registry.Tool, registry.Call) policy.Verdict
-	// Hooks may refuse a call, change its params and change its result. Without them nothing does.
+	// Hooks may refuse a call, change its params and change its result. May be nil.
 	Hooks Hooks
 	// Confirmer returns the Confirmer to use. It is called only if there is a
 	// question. If it is nil or returns nil, nobody can be asked.
 	Confirmer func() Confirmer
 	// Unattended answers questions that no person could be asked. If nil, such calls fail.
 	Unattended Unattended
-	// Recorded has the answers of an earlier run and keeps those of this one. A nil Recorded has
-	// none and keeps none.
+	// Recorded has the answers of an earlier run and keeps those of this one. May be nil.
 	Recorded Answers
 	// Remember stores an "always" answer. If nil, that answer is not offered.
 	Remember func(context.Context, *registry.Tool, policy.Scope) error
-	// Quota may refuse a call that is about to run, with a *LimitedError. A nil Quota refuses none.
+	// Quota may refuse a call that is about to run, with a *LimitedError. May be nil.
 	Quota func(context.Context, *registry.Tool) error
 	// Wrap wraps every tool; the first middleware is the outermost. The time limit is
 	// inside all of them.
@@ -45,14 +44,14 @@ type Executor struct {
 	// call whose verdict requires the sandbox, and is inside all of Wrap. If nil,
 	// such calls are refused.
 	Confine func(registry.Tool, policy.Confinement) registry.Tool
-	// TimeLimit returns what replaces a tool's own time limit. Zero keeps it; a negative value
-	// means no limit. Without it tools have their own limits.
+	// TimeLimit returns a replacement for a tool's own time limit. Zero keeps it; a negative value
+	// means no limit. If nil, tools keep their own limits.
 	TimeLimit func(*registry.Tool) time.Duration
-	// Observe receives every finished call, including refused ones, before the hooks
-	// receive its result. A nil Observe drops them.
+	// Observe receives every finished call, including refused ones, before the hooks receive its
+	// result. May be nil.
 	Observe func(context.Context, Record)
-	// Warn reports problems that do not affect the call, such as an answer that
-	// could not be stored. A nil Warn drops them.
+	// Warn receives problems that do not affect the call, such as an answer that could not be
+	// stored. May be nil.
 	Warn func(registry.Diagnostic)
 }
 
@@ -74,8 +73,8 @@ type Hooks interface {
 type Unattended interface {
 	// Answered returns the answer to a kept question that is the same as q, and its id.
 	Answered(ctx context.Context, q *Question) (a Answer, id string, ok bool)
-	// Claim takes the answers with these ids, so that no other call gets them: all of
-	// them, or none if one is not there any more.
+	// Claim takes the answers with these ids, so that no other call gets them. It takes either all
+	// of them, or none if one is gone.
 	Claim(ctx context.Context, ids ...string) bool
 	// Absent answers a question that no person could be asked. If it cannot, it keeps
 	// the question and returns it, or nil if that is not possible either.
@@ -83,11 +82,11 @@ type Unattended interface {
 	// Keep keeps a question while a person is asked, and returns its id; "" if that is not
 	// possible.
 	Keep(ctx context.Context, q *Question) (id string)
-	// Settled forgets the question that is kept about a call, because it needs no answer any
-	// more. asked says that there was a question in this run.
+	// Settled forgets the question that is kept about a call and no longer needs an answer. asked
+	// says that there was a question in this run.
 	Settled(ctx context.Context, t *registry.Tool, sent registry.Call, asked bool)
-	// Stamp returns a value, never "", that is another one after kept questions were answered,
-	// or approvals or settings have changed.
+	// Stamp returns a value, never "", that changes whenever kept questions are answered, or
+	// approvals or settings change.
 	Stamp(ctx context.Context) string
 }
 
@@ -136,14 +135,13 @@ func Observing(ctx context.Context, observe func(Record)) context.Context {
 type Held struct {
 	// Open is the error of a question that nobody has answered yet; nil if there is none.
 	Open *NeedsConfirmation
-	// File is the file that the call is to change, as far as the question says; "" if
-	// there was none.
+	// File is the file that the call would change according to the question; "" if there is none.
 	File string
-	// Again is set by the caller if another call that was asked about before this one
-	// changes the same file, so that what was shown of the file may change until this one runs.
+	// Again is set by the caller if a call that was asked about earlier changes the same file, so
+	// that the file may differ from what was shown by the time this call runs.
 	Again bool
-	// Claims are the ids of the kept answers, which the call does not have before
-	// [Unattended.Claim].
+	// Claims are the ids of the kept answers, which must be taken with [Unattended.Claim] before
+	// they are used.
 	Claims []string
 
 	copy    int
@@ -162,8 +160,8 @@ type heldAnswer struct {
 // stateShown identifies the state of the files that a question shows.
 func stateShown(q *Question) string { return q.Preview.Basis + q.Preview.OriginalContent }
 
-// next returns the answer that was collected for the question. It returns false if there is
-// none, or if the file has changed since.
+// next returns the answer that was collected for the question. It returns false if there is none,
+// or if the file has changed since.
 func (h *Held) next(q *Question) (Answer, bool) {
 	if len(h.answers) == 0 {
 		return Answer{}, false

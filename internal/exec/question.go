@@ -51,7 +51,7 @@ type Answer struct {
 	Reason  string // with No, why there was no answer; "" if there was one
 	Said    string // with No, the person's reason, for the model; it may be empty
 
-	// Settled is the verdict that has made the question needless, set by an [Elsewhere]; nil means a
+	// Settled is the verdict that made the question unnecessary, set by an [Elsewhere]; nil means a
 	// person has answered.
 	Settled *policy.Verdict
 }
@@ -70,8 +70,8 @@ type Question struct {
 	Choices []Choice
 	// Copy is the number of equal calls that are held before this one.
 	Copy int
-	// Elsewhere waits until the question is settled in another way than by the person that the
-	// Confirmer asks, and returns that answer. See [Elsewhere]. nil means there is no other way.
+	// Elsewhere waits until the question is settled other than by the person whom the Confirmer
+	// asks, and returns that answer. nil means there is no other way.
 	Elsewhere Elsewhere
 }
 
@@ -82,7 +82,7 @@ type Question struct {
 // [ErrAnswered].
 type Elsewhere func(ctx context.Context, kept func(id string), first func() bool) (Answer, error)
 
-// ErrAnswered reports that a question was answered in another place before.
+// ErrAnswered reports that a question was already answered elsewhere.
 var ErrAnswered = errors.New("the question was answered elsewhere")
 
 // Confirmer asks a person.
@@ -116,7 +116,7 @@ func (q *Question) choices(remembers bool) []Choice {
 	return append(out, No)
 }
 
-// Scope returns what an answer is remembered for; false if it is for this call alone.
+// Scope returns what an answer is remembered for; false if it applies only to this call.
 func (q *Question) Scope(c Choice) (policy.Scope, bool) {
 	switch scopes := q.Verdict.Scopes; {
 	case c == Always && len(scopes) > 0:
@@ -169,7 +169,7 @@ func (q *Question) Words() []string {
 	return out
 }
 
-// Choice returns the choice that a word stands for in the question; false if it is none.
+// Choice returns the choice for a word in the question; false if there is none.
 func (q *Question) Choice(word string) (Choice, bool) {
 	choices := map[string][]Choice{WordYes: {Yes}, WordAlways: {Always, AlwaysTool},
 		WordAlwaysServer: {AlwaysServer}, WordNo: {No}}
@@ -188,8 +188,7 @@ type Reply struct {
 	Content *string `json:"content,omitempty" jsonschema:"with yes to an edit: the whole file instead of the proposed one"`
 }
 
-// Answer returns what a reply answers to a question. A reply that is none of the possible
-// ones is an error.
+// Answer returns the answer in a reply. A reply that is not among the possible ones is an error.
 func (r *Reply) Answer(q *Question) (Answer, error) {
 	choice, ok := q.Choice(r.Choice)
 	switch {

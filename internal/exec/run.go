@@ -114,7 +114,7 @@ func stoppedResult(r registry.Result, category registry.ErrorCategory, text stri
 	return r
 }
 
-// Stopped returns the result of a call that reached the limit, with what it has of r.
+// Stopped returns the result of a call that reached the limit, with the content of r.
 func (e *TimeoutError) Stopped(r registry.Result) registry.Result {
 	return stoppedResult(r, registry.ErrorTimeout, fmt.Sprintf("the call reached its time limit of %s", e.Limit))
 }

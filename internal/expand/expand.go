@@ -220,7 +220,7 @@ func Home(path, home string) string {
 	return path
 }
 
-// From returns a path that counts from a folder unless it is absolute.
+// From returns a path as an absolute one, relative to a folder unless it is absolute already.
 func From(dir, path string) string {
 	if filepath.IsAbs(path) {
 		return path

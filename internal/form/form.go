@@ -68,8 +68,8 @@ type Field struct {
 type Form struct {
 	Fields []Field // in the order of the schema
 
-	// Schema is the schema of the question with each field as the protocol has it, which clients check. It
-	// differs from the given one where that says in another way that a value is optional, or that choices are text.
+	// Schema is the schema of the question in the protocol's notation, against which clients check.
+	// It differs from the given one if that marks optional values, or text choices, in another way.
 	Schema json.RawMessage
 }
 

@@ -101,7 +101,7 @@ func texts(list *jsonx.Value) []string {
 	return list.Strings()
 }
 
-// number returns a number. It returns nil if v is none, or one that does not fit.
+// number returns a number. It returns nil if v is not a number or does not fit.
 func number(v *jsonx.Value) *float64 {
 	if !v.Is(jsonx.Number) {
 		return nil

@@ -89,7 +89,8 @@ func (e *Denied) Error() string {
 	return fmt.Sprintf("%q %s by the %s: %s", e.Tool, what, e.Hook, orNoReason(e.Reason))
 }
 
-// ForModel says it to a model, with the reason that the hook gave, but not why it failed.
+// ForModel returns the error text for a model, with the reason that the hook gave, but not why it
+// failed.
 func (e *Denied) ForModel() string {
 	text, goOn := "This call is not allowed, so it was not run.", "Do not repeat it; find another way."
 	if e.Ran {

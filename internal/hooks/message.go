@@ -39,7 +39,7 @@ func newToolMessage(t *registry.Tool) *toolMessage {
 	return &toolMessage{t.Name, t.Source, t.Server, t.ServerTool, t.Category}
 }
 
-// callerMessage describes who makes a call.
+// callerMessage describes the client that makes a call.
 type callerMessage struct {
 	Name    string   `json:"name,omitempty"` // of the token, stdio or local
 	Groups  []string `json:"groups,omitempty"`

@@ -75,8 +75,8 @@ func (i *Installer) Find(ctx context.Context, arg string) (*Described, error) {
 	return FindIn(ctx, registries, name, version)
 }
 
-// FindIn asks registries in their order. One that fails ends the search, because a later one may
-// have another server of that name.
+// FindIn asks registries in order. If one fails, the search ends, because a later one may have
+// another server of that name.
 func FindIn(ctx context.Context, registries []*mcpregistry.Registry, name, version string) (*Described, error) {
 	var missing error
 	for _, r := range registries {

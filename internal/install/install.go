@@ -100,7 +100,7 @@ func (i *Installer) BundleFolder(name string) string {
 // the registry by the name of the server.
 const addedServers = "added-servers.json"
 
-// seenBefore says where a server of the same name was added from before, if it had another
+// seenBefore describes where a server of the same name was added from before, if it had another
 // publisher or was in another registry.
 func (i *Installer) seenBefore(d *Described) []string {
 	dir, err := i.Folders.State()
@@ -199,10 +199,10 @@ func (i *Installer) startsToolreg(entry json.RawMessage) bool {
 		sources.StartsToolreg(append([]string{e.Command}, e.Args...), cmp.Or(e.Cwd, i.Settings.ProjectRoot), i.Environ)
 }
 
-// refer returns the entry of another program with references in place of secrets that a
-// variable of the environment has too, and says what that changes, which secrets are
-// copied as they are, and that the entry has trust. No text has a secret. Without environ
-// nothing is changed: the entry of a project must not get a secret by guessing it.
+// refer returns the entry of another program with references in place of secrets that an
+// environment variable also contains, with notes about what that changes, which secrets are copied
+// unchanged, and that the entry gets trust. No note contains a secret. Without environ nothing is
+// replaced: the entry of a project must not obtain a secret by guessing it.
 func refer(entry json.RawMessage, environ []string) (json.RawMessage, []string) {
 	root, err := jsonx.Parse(entry, jsonx.Options{})
 	if err != nil {
@@ -235,8 +235,8 @@ func refer(entry json.RawMessage, environ []string) (json.RawMessage, []string) 
 // secret as a variable's.
 const shortestSecret = 8
 
-// referenceTo returns the reference to the variable that has a value, and the variable's
-// name; both are "" if there is none. In a header the scheme may stand before the value.
+// referenceTo returns the reference to the variable that contains a value, and the variable's name;
+// both are "" if there is none. In a header the scheme may precede the value.
 func referenceTo(value string, environ []string) (reference, variable string) {
 	scheme, token, found := strings.Cut(value, " ")
 	for _, entry := range slices.Sorted(slices.Values(environ)) {

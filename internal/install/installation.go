@@ -37,7 +37,7 @@ type Installation struct {
 	Warnings []string // what the person should know before the entry is written
 
 	installer *Installer
-	was       *settings.Server // that is upgraded; nil if it is added
+	was       *settings.Server // the entry to upgrade; nil if the server is being added
 	secrets   *state.Dir
 }
 
@@ -72,8 +72,8 @@ func (in *Installation) reference(name string) string {
 	return "file:" + serverjson.Literal(filepath.Join(in.secrets.Path, secretName(in.File, in.Name, name)))
 }
 
-// Ways returns the ways to run the server whose packages and addresses can be used, at least
-// one, and notes why others cannot. A runtime other than "" is the only one that may be used.
+// Ways returns the ways to run the server whose packages and addresses can be used, at least one,
+// and notes why the others cannot. Any runtime except "" restricts them to that runtime.
 func (in *Installation) Ways(runtime string) ([]serverjson.Way, error) {
 	fitting := in.Server.Ways()
 	if runtime != "" {
@@ -137,7 +137,7 @@ func (in *Installation) Use(ctx context.Context, way serverjson.Way) error {
 	return in.MakePlan()
 }
 
-// dropUnknown removes the values of the version before that this one does not have.
+// dropUnknown removes values of the earlier version that this one does not have.
 func (in *Installation) dropUnknown() {
 	for name := range in.was.From.Values {
 		if !slices.ContainsFunc(in.Way.Inputs(), func(input serverjson.Input) bool { return input.Name == name }) {
@@ -147,8 +147,8 @@ func (in *Installation) dropUnknown() {
 	}
 }
 
-// MakePlan makes the plan with the values that are given; what it lacks is in Plan.Missing. A
-// value that does not fit is an [*args.Error].
+// MakePlan makes the plan with the given values; missing values are in Plan.Missing. An invalid
+// value is an [*args.Error].
 func (in *Installation) MakePlan() error {
 	plan, err := in.Way.Plan(in.Given, in.options())
 	if wrong, ok := errors.AsType[*serverjson.ValueError](err); ok {
@@ -175,7 +175,7 @@ type Entry struct {
 	From        json.RawMessage `json:"from,omitempty"`
 }
 
-// Entry returns the entry of the settings for the plan.
+// Entry returns the settings entry for the plan.
 func (in *Installation) Entry() (json.RawMessage, error) {
 	p := in.Plan
 	from, err := in.fromEntry()

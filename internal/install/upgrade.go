@@ -37,7 +37,7 @@ func CompareVersions(a, b string) int {
 		})
 }
 
-// padded returns a number with so many zeros before it that text compares like it.
+// padded returns a number padded with zeros so that it compares correctly as text.
 func padded(part string) string {
 	if strings.Trim(part, "0123456789") != "" {
 		return part
@@ -53,8 +53,8 @@ type Upgrade struct {
 	old    *Installation    // nil if the registry no longer has that version
 }
 
-// ChangedError reports that a person changed the command of an entry, so that the words of the
-// new version cannot replace those of the old one.
+// ChangedError reports that a person changed the command of an entry, so that the words of the old
+// version cannot be replaced by those of the new one.
 type ChangedError struct {
 	Server *settings.Server
 	Now    *serverjson.Plan // of the new version
@@ -150,10 +150,10 @@ func (m Members) Apply(file string, data []byte) (_ []byte, err error) {
 	return data, nil
 }
 
-// Changes returns how the entry changes when it gets the new version. What differs from the entry
-// that the old version would have now was changed by the person and is kept, unless set, the
-// values of the command line, has another value for it. If the command was changed by hand, the
-// error is a [*ChangedError]. Afterwards the plan has the person's own arguments too.
+// Changes returns how the entry changes with the new version. Whatever differs from the entry that
+// the old version would have now was changed by the person and is kept, unless set, the values from
+// the command line, replaces it. If the command was changed by hand, the error is a
+// [*ChangedError]. The plan then also has the person's own arguments.
 func (u *Upgrade) Changes(set serverjson.Given) (Members, error) {
 	out := Members{Name: u.server.Name}
 	put := func(value any, path ...string) {
@@ -214,9 +214,9 @@ func (u *Upgrade) Changes(set serverjson.Given) (Members, error) {
 	return out, nil
 }
 
-// before returns what the old version ran. If the registry no longer has it, it ran what the
-// new one does, with the old version in its words; its variables and headers are not known,
-// so those of the entry are kept.
+// before returns the plan of the old version. If the registry no longer has that version, it is the
+// plan of the new one with the old version in its words. Variables and headers are then unknown, so
+// those of the entry are kept.
 func (u *Upgrade) before() *serverjson.Plan {
 	if u.old != nil {
 		return u.old.Plan
@@ -232,8 +232,8 @@ func (u *Upgrade) before() *serverjson.Plan {
 	return was
 }
 
-// replaced returns arguments in which the words that differ between two versions are those
-// of the new one; nil if that cannot be said.
+// replaced returns arguments in which the words that differ between two versions are those of the
+// new one; nil if that cannot be determined.
 func replaced(is, was, now []string) []string {
 	if len(was) != len(now) || slices.Equal(was, now) {
 		return nil
@@ -252,7 +252,7 @@ func replaced(is, was, now []string) []string {
 	return out
 }
 
-// withoutOrigins returns pairs of the settings without their places.
+// withoutOrigins returns pairs of the settings without their origins.
 func withoutOrigins(pairs []settings.Pair) (out []serverjson.Pair) {
 	for _, p := range pairs {
 		out = append(out, serverjson.Pair{Name: p.Name, Value: p.Value})

@@ -126,8 +126,8 @@ func (o Output) partSize(c registry.Content) int64 {
 	return int64(len(c.Text) + len(c.Data))
 }
 
-// ends returns how much of the beginning and of the end of a result is kept. What a model
-// gets is within the limit with its notes.
+// ends returns how much of the beginning and of the end of a result is kept. For a model, the limit
+// includes the notes.
 func (o Output) ends() (head, tail int64) {
 	limit := o.Limit
 	if o.texts {
@@ -191,15 +191,15 @@ func cutPoints(s string, head, tail int64) (h, t int) {
 	return h, t
 }
 
-// beforeOutput is how many lines tools write at most before the output of a program, which
-// the file of a streamed output does not have.
+// beforeOutput is the maximum number of lines that tools write before the output of a program. The
+// file of a streamed output does not contain them.
 const beforeOutput = 5
 
 // longLine is how many characters of a line read_file shows.
 const longLine = 2000
 
-// readOn says in which line of the file a model can read on; before is the number of lines
-// that the file may lack at the beginning.
+// readOn says from which line of the file a model can continue reading; before is the number of
+// lines that the file may lack at the beginning.
 func (o Output) readOn(parts []registry.Content, before int) string {
 	if !o.texts {
 		return ""

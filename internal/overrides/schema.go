@@ -322,8 +322,8 @@ func certainlyAccepts(s *jsonx.Value, raw json.RawMessage) bool {
 	return true
 }
 
-// compareNumbers compares two numbers. known is false if one is no number, or may not be exact as
-// a floating-point number.
+// compareNumbers compares two numbers. known is false if one is not a number, or may not be exact
+// as a floating-point number.
 func compareNumbers(a, b *jsonx.Value) (order int, known bool) {
 	const exact = 15 // digits
 	if len(a.Token) > exact || len(b.Token) > exact {

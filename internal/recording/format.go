@@ -44,8 +44,8 @@ const (
 type line struct {
 	Kind   string `json:"kind"`
 	Source string `json:"source"`
-	// Tools and Diagnostics are what the source listed. Identity is that of all tools that
-	// have none of their own.
+	// Tools and Diagnostics are what the source listed. Identity is that of all tools without their
+	// own.
 	Identity    json.RawMessage       `json:"identity,omitempty"`
 	Tools       []tool                `json:"tools,omitempty"`
 	Diagnostics []registry.Diagnostic `json:"diagnostics,omitempty"`
@@ -53,7 +53,7 @@ type line struct {
 	// tool that the question is about. Params are canonical.
 	Tool   string          `json:"tool,omitempty"`
 	Params json.RawMessage `json:"params,omitempty"`
-	// Method is that of a request about prompts or resources, whose result is Content.
+	// Method is the method of a request about prompts or resources. Its result is Content.
 	Method string `json:"method,omitempty"`
 	// Asked is the text of a server's own question, which has no params; Answer is the
 	// answer's word, and Content what was filled in, or the reason of a refusal.
@@ -97,20 +97,20 @@ func (r *result) registered() registry.Result {
 	return out
 }
 
-// Failure is an error of a source or of a call. Kind is a word of the caller, who also
-// turns a Failure into an error again; "" is an error of no particular kind.
+// Failure is an error of a source or of a call. Kind is a word of the caller, who also converts a
+// Failure back to an error; "" is an error of no particular kind.
 type Failure struct {
 	Kind       string               `json:"kind,omitempty"`
 	Text       string               `json:"text"`
 	Hint       string               `json:"hint,omitempty"`
 	Violations []registry.Violation `json:"violations,omitempty"` // of params
-	Server     string               `json:"server,omitempty"`     // of an error that a server answered
+	Server     string               `json:"server,omitempty"`     // of an error from a server
 	Request    string               `json:"request,omitempty"`    // likewise
 	Code       int64                `json:"code,omitempty"`       // likewise
 }
 
-// Folders are what a recording must not reveal, because they differ between machines: the
-// project's folder and the home folder. It has a word in their place.
+// Folders are the folders that a recording must not reveal, because they differ between machines:
+// the project's folder and the home folder. Words stand in their place.
 type Folders struct {
 	words []word
 	shown *strings.Replacer
@@ -161,7 +161,7 @@ func (f *Folders) show(s string) string {
 	return f.shown.Replace(s)
 }
 
-// replacePath replaces a path where it is not a part of a longer name.
+// replacePath replaces a path unless it is a part of a longer name.
 func replacePath(s, path, by string) string {
 	var b strings.Builder
 	for from := 0; ; {

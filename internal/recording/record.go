@@ -17,15 +17,15 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// Options say what a file has of a session. Text and Params hide secrets. They are required
-// when a recording is read, too, because params are compared as they are written.
+// Options say what a file contains of a session. Text and Params hide secrets. They are also
+// required for reading a recording, because params are compared in their written form.
 type Options struct {
 	Text   func(string) string                   // of results and definitions
 	Params func(json.RawMessage) json.RawMessage // nil if they are not JSON
 	Omit   func(*registry.Tool) bool             // tools that the session does not have; nil means none
 }
 
-// Errors converts errors to and from what a file has of them.
+// Errors converts errors to and from their form in a file.
 type Errors struct {
 	Encode func(context.Context, registry.Result, error) (registry.Result, *Failure)
 	Decode func(*Failure) error
@@ -46,7 +46,7 @@ type Recorder struct {
 	encoding sync.WaitGroup
 }
 
-// entry is a line with what it is sorted by.
+// entry is a line with its sort key.
 type entry struct {
 	kind, source int
 	tool, params string
@@ -57,7 +57,7 @@ type entry struct {
 // NewRecorder returns a Recorder without exchanges.
 func NewRecorder(folders Folders, e Errors) *Recorder { return &Recorder{folders: folders, errors: e} }
 
-// Order adds to the order in which sources are written.
+// Order appends to the order in which sources are written.
 func (r *Recorder) Order(sources []registry.Source) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -131,7 +131,7 @@ func (r *Recorder) recorded(o Options, source string,
 			seen, l.Error = r.errors.Encode(ctx, res, err)
 		}
 		l.Result = newResult(&seen, took)
-		mu.Lock() // an abandoned tool may go on
+		mu.Lock() // an abandoned tool may still be running
 		defer mu.Unlock()
 		l.Output, l.Progress = output.String(), slices.Clone(reported)
 		r.addLine(o, &l)
@@ -164,13 +164,13 @@ func (r *Recorder) Request(ctx context.Context, o Options,
 	r.addLine(o, &l)
 }
 
-// name is what a line is sorted and found by.
+// name is the name by which a line is sorted and found.
 func (l *line) name() string { return cmp.Or(l.Tool, l.Method) }
 
 // isList reports whether a line has a list, which may be used more than once.
 func (l *line) isList() bool { return l.Kind == kindList || strings.HasSuffix(l.Method, "/list") }
 
-// addLine adds a line, which is encoded while the run goes on.
+// addLine adds a line, which is encoded in the background.
 func (r *Recorder) addLine(o Options, l *line) {
 	r.mu.Lock()
 	i := len(r.entries)
@@ -242,7 +242,7 @@ func (r *Recorder) Bytes() ([]byte, error) {
 	out := append(first, '\n')
 	for i, e := range r.entries {
 		if e.list && i > 0 && bytes.Equal(e.data, r.entries[i-1].data) {
-			continue // listed again, without a change
+			continue // listed again without a change
 		}
 		out = append(append(out, e.data...), '\n')
 	}

@@ -28,7 +28,7 @@ type Recording struct {
 	like  map[exchange][]int // the lines with the same key, in order
 }
 
-// exchange is what calls and questions are matched by.
+// exchange is the key by which calls and questions are matched.
 type exchange struct{ kind, source, tool, params string }
 
 type recorded struct {
@@ -92,7 +92,7 @@ func (r *Recording) readLine(text []byte, number int) error {
 	return nil
 }
 
-// check returns what is wrong with a line.
+// check returns the mistake in a line, or nil.
 func (l *recorded) check() error {
 	if _, isServer := registry.ServerOf(l.Source); !isServer && l.Source != registry.SourceCommand &&
 		l.Source != registry.SourceHost && !strings.HasPrefix(l.Source, registry.PluginPrefix) {
@@ -122,8 +122,8 @@ func (l *recorded) check() error {
 	return nil
 }
 
-// Sources returns the sources of the recording in the order in which they are registered.
-// Their calls are compared with those of the recording as o would have them written.
+// Sources returns the sources of the recording in the order in which they are registered. Calls are
+// compared with recorded ones in the form in which o would write them.
 func (r *Recording) Sources(o Options) []registry.Source {
 	var out []registry.Source
 	for i := range r.lines {
@@ -210,12 +210,12 @@ func (s *source) subject(tool string, call registry.Call) registry.Subject {
 	return registry.Subject{}
 }
 
-// key returns what a call of a tool is matched by.
+// key returns the key of a call of a tool.
 func (s *source) key(tool string, call registry.Call) exchange {
 	return exchange{kindCall, s.name, tool, string(maskedParams(&s.recording.folders, s.options, call.Params))}
 }
 
-// use returns the first line with a key that is not used yet; nil if there is none.
+// use returns the first unused line with a key; nil if there is none.
 func (r *Recording) use(key exchange) *recorded {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -230,7 +230,7 @@ func (r *Recording) use(key exchange) *recorded {
 
 func (r *Recording) missing(key exchange) *NoCallError {
 	missing := &NoCallError{Tool: key.tool, File: r.name, Used: len(r.like[key])}
-	least := 0 // of the nearest call
+	least := 0 // the smallest difference so far
 	for i := range r.lines {
 		if l := &r.lines[i]; l.Kind == key.kind && l.Source == key.source && l.name() == key.tool {
 			diff, far := differences(l.params, key.params), differingBytes(l.params, key.params)
@@ -243,9 +243,9 @@ func (r *Recording) missing(key exchange) *NoCallError {
 	return missing
 }
 
-// Request answers a request to a server as the next recorded one with the same params was. A
-// list is used again. If none of the source's requests was a list of this method, the result is
-// nil means the server offers none.
+// Request answers a request to a server like the next recorded one with the same params. A list can
+// be used again. If the source has no recorded list of this method, the result is nil, which means
+// that the server offers none.
 func (r *Recording) Request(o Options, source, method string, params json.RawMessage) (json.RawMessage, error) {
 	key := exchange{kindRequest, source, method, string(maskedParams(&r.folders, o, params))}
 	l := r.use(key)
@@ -279,9 +279,9 @@ func (r *Recording) Answer(o Options, source, tool string, params json.RawMessag
 type NoCallError struct {
 	Tool string
 	File string
-	Used int // calls with the same params that are used up
-	// Line is the line of the call that differs in the fewest params and then least, 0 if none of the tool is recorded,
-	// and Differences are what differs, each as text.
+	Used int // number of used calls with the same params
+	// Line is the line of the most similar call, which differs in the fewest params; 0 if none of
+	// the tool is recorded. Differences describes the differences.
 	Line        int
 	Differences []string
 }
@@ -299,7 +299,7 @@ func (e *NoCallError) Error() string {
 		e.File, e.Tool, e.Line, strings.Join(e.Differences, "\n"))
 }
 
-// maxShown is the length at which a value in a difference is cut.
+// maxShown is the length to which a value in a difference is cut.
 const maxShown = 200
 
 // differingBytes returns how many bytes of the longer of two texts lie between what they have in common

@@ -22,7 +22,7 @@ import (
 	"github.com/toolreg/toolreg/internal/ui/asking"
 )
 
-// Client is the program that is the host.
+// Client is the name and version of the host's program.
 type Client struct {
 	Name    string `json:"name"`
 	Version string `json:"version,omitempty"`
@@ -35,14 +35,14 @@ type Capabilities struct {
 	Sample  bool `json:"sample,omitempty" jsonschema:"questions of MCP servers to a model"`
 }
 
-// Host is what a host has said about itself.
+// Host is what a host has reported about itself.
 type Host struct {
 	Client       Client
 	Capabilities Capabilities
 }
 
-// Asker returns what asks the host, as the asker of a session: an [engine.Sampler] if it
-// answers sampling requests.
+// Asker returns the asker of a session that asks the host: an [engine.Sampler] if it answers
+// sampling requests.
 func (h *Host) Asker() engine.Asker {
 	if h.Capabilities.Sample {
 		return sampler{asker{h}}
@@ -169,7 +169,7 @@ func (sampler) Sample(ctx context.Context, q ask.Sampling) (json.RawMessage, err
 	return raw, err
 }
 
-// Function is a function of the host that models and others may call as a tool.
+// Function is a function of the host that can be called as a tool.
 type Function struct {
 	Name         string            `json:"name"`
 	Description  string            `json:"description,omitempty"`
@@ -186,7 +186,7 @@ type Run struct {
 	Params json.RawMessage `json:"params" jsonschema:"an object that the schema allows"`
 }
 
-// RunCancel tells the host that nobody waits for a call of its function any more.
+// RunCancel tells the host that the result of a call of its function is no longer needed.
 type RunCancel struct {
 	CallID json.RawMessage `json:"callId"`
 }
@@ -202,8 +202,8 @@ type Provided struct {
 // hostTimeout is the time limit of a call of a host's function, unless toolOptions sets another.
 const hostTimeout = 10 * time.Minute
 
-// Set replaces the functions. An error says which of them cannot be a tool; nothing is then
-// replaced.
+// Set replaces the functions. The error says which of them cannot be a tool; in this case nothing
+// is replaced.
 func (p *Provided) Set(client Client, functions []Function) error {
 	var names []string
 	for i, f := range functions {
@@ -254,8 +254,8 @@ func (p *Provided) Discover(context.Context) ([]registry.Tool, []registry.Diagno
 	return tools, nil, nil
 }
 
-// callHost asks the host to call one of its functions. Meanwhile the host may make requests of its own:
-// they do not wait for the call.
+// callHost asks the host to call one of its functions. Meanwhile the host may make its own
+// requests, which do not wait for the call.
 func callHost(ctx context.Context, name string, call registry.Call) (registry.Result, error) {
 	c := callOf(caller.From(ctx))
 	if c == nil {

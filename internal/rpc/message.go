@@ -17,8 +17,7 @@ import (
 // maxLine is the maximum length of a message in bytes, in both directions.
 const maxLine = 32 << 20
 
-// The codes of errors. That of a request that could not be fulfilled is CodeFailed; its
-// data says why.
+// The codes of errors. CodeFailed means that a request could not be fulfilled; its data says why.
 const (
 	CodeParse          = -32700
 	CodeInvalidRequest = -32600
@@ -48,7 +47,7 @@ type message struct {
 
 var null = json.RawMessage("null")
 
-// parse reads a line. With an error the message has the id that it should be answered by.
+// parse reads a line. If it returns an error, the message has the id for the answer.
 func parse(line []byte) (message, *Error) {
 	m := message{id: null}
 	if !jsonx.Valid(line) {
@@ -123,7 +122,7 @@ func encode(v any) ([]byte, error) {
 	return append(data, '\n'), nil
 }
 
-// encodeAnswer returns the line of an answer, which is an error if it cannot be sent.
+// encodeAnswer returns the line of an answer, or of an error if the answer cannot be sent.
 func encodeAnswer(a answer) []byte {
 	a.Version = version
 	if a.ID == nil {
@@ -146,20 +145,19 @@ type Method struct {
 	Name string
 	// Params and Result are the types of its messages.
 	Params, Result reflect.Type
-	// Calls is set if it calls tools: it has a place in the line of calls, which it leaves
-	// with [Request.Leave], and is canceled at the end of the input.
+	// Calls is set if the method calls tools: it then has a place in the line of calls, which it
+	// leaves with [Request.Leave], and is canceled at the end of the input.
 	Calls bool
-	// Arrive is called when the request arrives, before any later one is read. It returns
-	// what is in [Request.Arrived], and what to call when the request is over. May be nil.
+	// Arrive is called when the request arrives, before any later one is read. It returns the value
+	// of [Request.Arrived], and a function to call when the request is over. May be nil.
 	Arrive func() (arrived any, over func())
 
 	run func(context.Context, *Request, json.RawMessage) (any, error)
 }
 
-// NewMethod returns the method that run carries out. The params must be a struct; members
-// without omitempty or omitzero are required, and others than those of the struct are
-// refused. An error that is an [*Error] is the answer; of others the server's
-// Options.ErrorData says more.
+// NewMethod returns a method that is carried out by run. The params must be a struct; members
+// without omitempty or omitzero are required, and unknown members are refused. An error that is an
+// [*Error] becomes the answer; other errors are described by the server's Options.ErrorData.
 func NewMethod[P, R any](name string, run func(context.Context, *Request, P) (R, error)) Method {
 	known := members(reflect.TypeFor[P]())
 	return Method{

@@ -10,8 +10,8 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// About says what a question or a notification belongs to. Both are absent where that is
-// not known.
+// About says which request and call a question or a notification belongs to. Both are absent if
+// unknown.
 type About struct {
 	RequestID json.RawMessage `json:"requestId,omitempty" jsonschema:"the id of the host's request"`
 	CallID    json.RawMessage `json:"callId,omitempty" jsonschema:"the model's id of the call, or else that of the request"`

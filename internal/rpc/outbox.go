@@ -7,11 +7,11 @@ import (
 	"sync"
 )
 
-// maxWaiting is how many bytes may wait for a host that reads slowly.
+// maxWaiting is how many bytes may be queued for a host that reads slowly.
 const maxWaiting = 8 << 20
 
-// outbox writes lines to the host in order, several at once if they wait. A host that does
-// not read holds up answers and output, but no server. Create it with [newOutbox].
+// outbox writes lines to the host in order, several at once if they are queued. A host that does
+// not read delays answers and output, but no server. Create it with [newOutbox].
 type outbox struct {
 	mu      sync.Mutex
 	changed *sync.Cond
@@ -49,7 +49,7 @@ func (o *outbox) write(w io.Writer) {
 	}
 }
 
-// Send adds a line. It waits while too many bytes do, unless the outbox is closed.
+// send adds a line. While too many bytes are queued, it waits, unless the outbox is closed.
 func (o *outbox) send(line []byte) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -57,7 +57,7 @@ func (o *outbox) send(line []byte) {
 	o.add(line)
 }
 
-// room waits while too many bytes wait, unless the outbox is closed.
+// room waits while too many bytes are queued, unless the outbox is closed.
 func (o *outbox) room() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -70,7 +70,7 @@ func (o *outbox) wait() {
 	}
 }
 
-// Post is like send, but drops the line instead of waiting.
+// post is like send, but drops the line instead of waiting.
 func (o *outbox) post(line []byte) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -97,8 +97,8 @@ func (o *outbox) flush() {
 	}
 }
 
-// close drops what was not written and lets nothing wait any more. A write that waits for
-// the host goes on.
+// close drops lines that were not written and ends all waiting. A write that waits for the host
+// continues.
 func (o *outbox) close() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -106,8 +106,8 @@ func (o *outbox) close() {
 	o.changed.Broadcast()
 }
 
-// line puts requests in order of arrival. A request that need not wait for earlier ones
-// leaves it. The zero value is empty.
+// line orders requests by arrival. A request that need not wait for earlier ones leaves it. The
+// zero value is empty.
 type line struct {
 	mu    sync.Mutex
 	queue []*place
@@ -124,7 +124,7 @@ type place struct {
 	left bool
 }
 
-// Join takes the last place.
+// join takes the last place.
 func (l *line) join() *place {
 	l.mu.Lock()
 	defer l.mu.Unlock()

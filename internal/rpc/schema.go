@@ -22,8 +22,7 @@ type exchange struct {
 	types          string // what the names of its types begin with; "" means the name
 }
 
-// Messages are all messages of a connection, from which their schema and their types are
-// made.
+// Messages are all messages of a connection, from which their schema and types are generated.
 type Messages struct {
 	Methods []Method // the first is that which comes first
 	// Types are the JSON Schemas of types that encode themselves.
@@ -75,8 +74,8 @@ func (m *Messages) schemaOf(t reflect.Type, closed bool) (*jsonschema.Schema, er
 	return s, nil
 }
 
-// openObjects lets objects have other members, except the outermost if it is closed, and no value
-// be null: absent ones are left out.
+// openObjects allows additional members in objects, except in the outermost if it is closed, and
+// removes null from all values, because absent values are left out.
 func openObjects(s *jsonschema.Schema, closed bool) {
 	if s == nil {
 		return
@@ -112,7 +111,8 @@ func (m *Messages) each(f func(name string, s *jsonschema.Schema) error) error {
 				if part.t == nil {
 					continue
 				}
-				// What a host sends is checked; what it gets may have more members one day.
+				// Messages from the host are checked; messages to the host may get more members in
+				// the future.
 				s, err := m.schemaOf(part.t, part.name == "Params" && x.types == "" && m.method(x.name) ||
 					x.name == "approve" && part.name == "Result")
 				if err == nil {

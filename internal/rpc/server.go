@@ -24,16 +24,16 @@ import (
 )
 
 const (
-	// maxOpen and maxOpenBytes limit the requests that are answered at the same time.
+	// maxOpen and maxOpenBytes limit the requests that are open at the same time.
 	maxOpen      = 10_000
 	maxOpenBytes = 256 << 20
 	// lastAnswers is how long requests may take after the end of the input.
 	lastAnswers = 2 * time.Second
-	// maxWorking limits the requests that are worked on at the same time, because their
-	// results may have to wait for the host.
+	// maxWorking limits the number of requests in work at the same time, because their results may
+	// have to wait for the host.
 	maxWorking = 16
-	// workTime is how long a request counts as one of them. One that waits for a server or a
-	// person must not hold up the others.
+	// workTime is how long a request counts as in work. A request that waits for a server or a
+	// person must not delay others.
 	workTime = 20 * time.Millisecond
 )
 
@@ -52,7 +52,7 @@ type Server struct {
 	methods map[string]*Method
 	out     *outbox
 	calls   line
-	working chan struct{} // has one element for each request that is worked on
+	working chan struct{} // has one element for each request in work
 	running sync.WaitGroup
 
 	mu        sync.Mutex
@@ -63,8 +63,7 @@ type Server struct {
 	questions int // number of questions so far
 }
 
-// New returns a server that writes to w. Its host is asked and told nothing before
-// [Server.Serve].
+// New returns a server that writes to w. It sends nothing to the host before [Server.Serve].
 func New(w io.Writer, opts Options) *Server {
 	s := &Server{
 		opts:    opts,
@@ -102,8 +101,8 @@ func (r *Request) Wait(ctx context.Context) error {
 	return r.place.Wait(ctx)
 }
 
-// Leave says that the request does not change anything from now on, so that later ones need
-// not wait for it.
+// Leave says that the request will change nothing from now on, so that later ones need not wait for
+// it.
 func (r *Request) Leave() { r.place.Leave() }
 
 var (
@@ -112,8 +111,8 @@ var (
 	errEnded     = errors.New("the host has ended the input")
 )
 
-// Serve answers requests until the end of the input, and then those that were read, except
-// that calls are canceled. If ctx is done, it returns its cause.
+// Serve answers requests until the end of the input, and then those already read, except that calls
+// are canceled. If ctx is done, it returns its cause.
 func (s *Server) Serve(ctx context.Context, in io.Reader) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -139,7 +138,7 @@ func (s *Server) Serve(ctx context.Context, in io.Reader) error {
 	}
 }
 
-// end answers what is open after the end of the input.
+// end answers the open requests after the end of the input.
 func (s *Server) end(stop context.CancelCauseFunc) {
 	s.mu.Lock()
 	for _, r := range s.open {
@@ -191,7 +190,7 @@ func (s *Server) receive(ctx context.Context, line []byte) {
 		s.answered(m)
 		return
 	case m.id == nil:
-		// Only cancel has an effect, and gets no answer: nobody would learn the result of another notification.
+		// Only the notification cancel has an effect: nobody would learn the result of another one.
 		if name, _ := jsonx.Text(m.method); name == cancelMethod {
 			_, _ = s.cancelled(m.params)
 		}
@@ -272,8 +271,8 @@ func (s *Server) run(ctx context.Context, r *Request, params json.RawMessage) {
 	}
 }
 
-// begin waits until a request may be worked on: until there is room for it, and for its
-// result. It counts as worked on until its answer is queued, unless it rests earlier.
+// begin waits until there is room for working on a request, and for its result. The request counts
+// as in work until its answer is queued, unless it rests earlier.
 func (s *Server) begin(ctx context.Context, r *Request) error {
 	r.rest = func() {}
 	select {
@@ -310,7 +309,7 @@ func (s *Server) refuse(id json.RawMessage, err *Error) {
 	s.out.send(encodeAnswer(answer{ID: id, Error: err}))
 }
 
-// cancelMethod cancels another request. The server has it because it concerns no tool.
+// cancelMethod cancels another request. The server implements it because it concerns no tool.
 const cancelMethod = "cancel"
 
 // CancelParams are the params of cancel.
@@ -384,7 +383,7 @@ func (r *Request) ask(ctx context.Context, method string, params any) (json.RawM
 	}
 }
 
-// answered handles an answer of the host. One to no open question is ignored.
+// answered handles an answer from the host. It ignores an answer to no open question.
 func (s *Server) answered(m message) {
 	id, ok := jsonx.Text(m.id)
 	s.mu.Lock()

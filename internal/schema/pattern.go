@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Pattern compiles an ECMAScript regular expression. It returns nil if RE2 has no such expression.
+// Pattern compiles an ECMAScript regular expression. It returns nil if RE2 has no equivalent.
 func Pattern(pattern string) *regexp.Regexp {
 	if re, err := regexp.Compile(pattern); err == nil {
 		return re
@@ -30,8 +30,9 @@ func Pattern(pattern string) *regexp.Regexp {
 
 func isHex(s string) bool { return strings.Trim(s, "0123456789abcdefABCDEF") == "" }
 
-// IsCommonPattern reports whether the regular expressions of ECMAScript, Python, RE2 and Rust all have what
-// a pattern uses. That excludes lookaround, references to groups, names of groups and Unicode classes.
+// IsCommonPattern reports whether a pattern uses only features that the regular expressions of
+// ECMAScript, Python, RE2 and Rust share. This excludes lookaround, references to groups, names of
+// groups and Unicode classes.
 func IsCommonPattern(pattern string) bool {
 	if Pattern(pattern) == nil {
 		return false

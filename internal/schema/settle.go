@@ -19,8 +19,8 @@ type Settled struct {
 	Raw json.RawMessage
 	// Tree is the parsed schema. It is valid until the next call of Settle.
 	Tree *jsonx.Value
-	// Open says for each reference that leads nowhere, or only to itself, that its place
-	// accepts anything.
+	// Open says, for each reference that leads nowhere or only to itself, that its place accepts
+	// anything.
 	Open []string
 }
 

@@ -12,7 +12,8 @@ import (
 	"github.com/toolreg/toolreg/internal/jsonx"
 )
 
-// schema settles one schema and everything below it, and returns what is wrong with it.
+// schema settles a schema and everything below it, and returns the problem that makes it unusable,
+// or nil.
 func (t *settling) schema(n *jsonx.Value) *problem {
 	switch {
 	case t.done[n]:
@@ -86,8 +87,8 @@ func (t *settling) keyword(name string, v *jsonx.Value) *problem {
 	return nil
 }
 
-// IsUnquotedNull reports whether a schema under a keyword stands for null, as YAML without quotes has it:
-// {type: null} as an alternative. Elsewhere that says nothing.
+// IsUnquotedNull reports whether a schema under a keyword stands for null because YAML has null
+// without quotes: {type: null} as an alternative. In other places that has no meaning.
 func IsUnquotedNull(keyword string, s *jsonx.Value) bool {
 	return (keyword == "anyOf" || keyword == "oneOf") && len(s.Members) == 1 && s.Get("type").Is(jsonx.Null)
 }
@@ -105,9 +106,9 @@ func isEmptyList(v *jsonx.Value) bool { return v.Is(jsonx.Array) && len(v.Items)
 
 func isNullValue(v *jsonx.Value) bool { return v.Is(jsonx.Null) }
 
-// absent removes keywords that say nothing: those that are null, empty lists where a list
-// must have elements or the other way round, and annotations of a wrong type. PHP writes an empty object as a
-// list.
+// absent removes keywords without a meaning: those that are null, empty lists where a list must
+// have elements or where an object is expected, and annotations of a wrong type. PHP writes an
+// empty object as a list.
 func (t *settling) absent(n *jsonx.Value) {
 	before := len(n.Members)
 	n.Members = slices.DeleteFunc(n.Members, func(m jsonx.Member) bool {
@@ -135,8 +136,8 @@ func (t *settling) absent(n *jsonx.Value) {
 	t.changed = t.changed || len(n.Members) != before
 }
 
-// types writes the types as JSON Schema names them, and each type once. The type any of draft 3
-// is none.
+// types writes the types as JSON Schema names them, and each type once. It drops the type any of
+// draft 3.
 func (t *settling) types(n *jsonx.Value) {
 	typ := n.Get("type")
 	isAny := func(v *jsonx.Value) bool { name, ok := TypeOfWord(v.Text()); return ok && name == "" }
@@ -162,9 +163,9 @@ func (t *settling) typeWord(v *jsonx.Value) {
 	}
 }
 
-// values writes the values that n names as its type has them: text as a number or a boolean, or the other way
-// round. YAML without quotes is read as a number, and some generators write all values as text. As they are,
-// no value would be valid.
+// values converts the values that n names to its type: text to a number or a boolean, or the other
+// way round. YAML reads values without quotes as numbers, and some generators write all values as
+// text. Unconverted, they would make every value invalid.
 func (t *settling) values(n *jsonx.Value) {
 	if n.Get("type") == nil {
 		return
@@ -204,7 +205,7 @@ func (t *settling) misplaced(n *jsonx.Value) {
 	t.changed = n.Remove("enum")
 }
 
-// retype writes a value that n names as its type has it, if it is not of that type.
+// retype converts a value that n names to its type, if it has another one.
 func (t *settling) retype(n, v *jsonx.Value) {
 	switch {
 	case IsOfType(n, v):
@@ -406,7 +407,7 @@ func (p *problem) within(name string) *problem {
 	return p
 }
 
-// isAnnotation reports whether a keyword restricts nothing.
+// isAnnotation reports whether a keyword restricts no values.
 func isAnnotation(keyword string) bool {
 	switch keyword {
 	case "title", "description", "$comment", "format", "examples", "deprecated",
@@ -428,8 +429,8 @@ func isAssertion(keyword string) bool {
 	return false
 }
 
-// wrongValue says what is wrong with the value of a keyword that contains no schemas. It
-// returns "" if the value is right or the keyword is unknown.
+// wrongValue describes the mistake in the value of a keyword that contains no schemas. It returns
+// "" if there is none or the keyword is unknown.
 func wrongValue(keyword string, v *jsonx.Value) string {
 	ok, want := true, ""
 	switch keyword {

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// Current has the credentials of requests to one server. Those that were read from files and commands are only
-// good for a time, which a process that serves others outlasts. It is safe for concurrent use.
+// Current has the credentials for requests to one server. Credentials read from files and commands
+// may expire before a long-running process ends. It is safe for concurrent use.
 type Current[T any] struct {
 	value atomic.Pointer[T]
 	read  func(context.Context) (T, error)
@@ -32,14 +32,14 @@ func NewCurrent[T any](value T) *Current[T] {
 	return c
 }
 
-// Reread says how the credentials are read again. Call it before the first request.
+// Reread sets the function that reads the credentials again. Call it before the first request.
 func (c *Current[T]) Reread(read func(context.Context) (T, error)) { c.read = read }
 
 // Load returns the credentials.
 func (c *Current[T]) Load() T { return *c.value.Load() }
 
-// Send sends a request with the credentials. If the server refuses them and there are others now, it sends the
-// request again with those.
+// Send sends a request with the credentials. If the server refuses them and other credentials are
+// now available, it sends the request again with those.
 func (c *Current[T]) Send(r *http.Request, send func(*http.Request, T) (*http.Response, error)) (*http.Response, error) {
 	used := c.Load()
 	resp, err := send(r, used)
@@ -67,15 +67,15 @@ func (c *Current[T]) Send(r *http.Request, send func(*http.Request, T) (*http.Re
 	return send(r, now)
 }
 
-// Other returns the credentials that there are after a server has refused those that were used; isOther is
-// false if there are no others.
+// Other returns other credentials that are available after a server has refused the used ones;
+// isOther is false if there are none.
 func (c *Current[T]) Other(ctx context.Context, used T) (now T, isOther bool, err error) {
 	if c.read == nil {
 		return used, false, nil
 	}
 	c.reading.Lock()
 	defer c.reading.Unlock()
-	if now = c.Load(); !reflect.DeepEqual(now, used) { // another request was faster
+	if now = c.Load(); !reflect.DeepEqual(now, used) { // another request has already read them
 		return now, true, nil
 	}
 	if !c.unchanged.IsZero() && time.Since(c.unchanged) < rereadEvery {
@@ -92,7 +92,8 @@ func (c *Current[T]) Other(ctx context.Context, used T) (now T, isOther bool, er
 	return now, true, nil
 }
 
-// CanChange reports whether a value of the settings is a reference to what may change while a process runs.
+// CanChange reports whether a value of the settings is a reference whose target may change while a
+// process runs.
 func CanChange(value string) bool {
 	kind, _ := Reference(value)
 	return kind == "file" || kind == "cmd"

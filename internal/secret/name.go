@@ -54,9 +54,9 @@ func isShortWord(word string) bool {
 	return false
 }
 
-// Telling reports whether a value is masked wherever it appears, and not only where it stands: its
-// name indicates a secret, or it is a word with letters and digits, unlike those that programs are
-// configured with. Masking "debug" or "application/json" everywhere would make logs and recordings wrong.
+// Telling reports whether a value is masked wherever it appears, and not only in its own place: its
+// name indicates a secret, or it is a word with letters and digits that does not look like a common
+// setting. Masking "debug" or "application/json" everywhere would make logs and recordings wrong.
 func Telling(name, value string) bool {
 	if scheme, token, ok := strings.Cut(value, " "); ok && scheme != "" {
 		value = token

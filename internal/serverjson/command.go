@@ -9,11 +9,11 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// runner is a program that gets packages of one type and runs them. Its expressions are
-// compiled when they are used, because most runs of toolreg use none.
+// runner is a program that gets packages of one type and runs them. Its expressions are compiled on
+// first use, because most runs of toolreg use none.
 type runner struct {
-	programs   []string // that can be hinted at; the first one that is installed is used
-	others     []string // that can be hinted at, too: parts of what programs does
+	programs   []string // accepted as hints; the first one that is installed is used
+	others     []string // also accepted as hints: parts of what programs do
 	identifier string   // expression for the name of a package
 	version    string   // expression for an exact version
 	registries []string // that the program uses by itself
@@ -78,7 +78,7 @@ func runnerOf(kind string) *runner {
 // this machine.
 var opening = []string{"-v", "--volume", "--mount", "--network", "--net"}
 
-// advice says how to run what cannot be translated.
+// advice says how to run a server that cannot be translated.
 const advice = "read its documentation and add it with toolreg servers add NAME -- COMMAND"
 
 func (b *builder) command(p *Package) error {

@@ -19,8 +19,8 @@ import (
 // file:PATH, cmd:ARGV, $NAME or ${NAME} as a whole is a reference; all other text is literal.
 type Given map[string][]string
 
-// Plan is what the settings have of a server. Its strings are in the notation of the
-// settings: nothing in them is expanded but the person's references.
+// Plan is what the settings contain for a server. Its strings are in the notation of the settings:
+// only the person's references in them are expanded.
 type Plan struct {
 	Command string
 	Args    []string
@@ -61,10 +61,10 @@ type builder struct {
 	given  Given
 	opts   Options
 	inputs []Input
-	within string // folder of the bundle; "" if it is none
+	within string // folder of the bundle; "" if it is not a bundle
 }
 
-// checkGiven reports the given values that do not fit, and which are missing.
+// checkGiven reports given values that do not fit, and missing ones.
 func (b *builder) checkGiven() error {
 	for name, values := range b.given {
 		i := slices.IndexFunc(b.inputs, func(in Input) bool { return in.Name == name })
@@ -182,8 +182,8 @@ type part struct {
 	secret bool
 }
 
-// values returns the values that a piece has, each as its parts; none if it is left out. A
-// piece has several if it can be repeated.
+// values returns the values of a piece, each as its parts; none if it is left out. A piece that can
+// be repeated may have several.
 func (b *builder) values(p piece) [][]part {
 	if p.value.Value == "" {
 		return b.inputValues(p.name, p.value)
@@ -238,7 +238,7 @@ func (b *builder) inputValues(name string, v Value) [][]part {
 		}
 		var out [][]part
 		for _, text := range defaults {
-			out = append(out, []part{{text: text}}) // published, so no secret
+			out = append(out, []part{{text: text}}) // published, so not a secret
 		}
 		return out
 	}
@@ -325,9 +325,9 @@ func (b *builder) pairs(list []piece) ([]Pair, error) {
 	return out, nil
 }
 
-// checkVariable refuses the name of a variable that cannot be one, and a value for a variable that steers
-// the program that runs the package: a publisher could choose with it which code runs instead of what is
-// shown. A description may only name it, for the person to give the value.
+// checkVariable refuses an invalid name of a variable, and a value for a variable that steers the
+// program which runs the package: with it a publisher could choose other code than what is shown. A
+// description may only name such a variable, for the person to set it.
 func (b *builder) checkVariable(p piece) error {
 	if p.name == "" || strings.ContainsAny(p.name, "=\x00") || !isPlain(p.name) {
 		return Refuse("", "%s is not the name of a variable", text.Quote(p.name))
@@ -358,7 +358,7 @@ func isWithin(list, folder string) bool {
 	})
 }
 
-// checkHeader refuses the name of a header that cannot be one or belongs to the protocol.
+// checkHeader refuses an invalid name of a header, or one that belongs to the protocol.
 func checkHeader(p piece) error {
 	lower := strings.ToLower(p.name)
 	if !httpguts.ValidHeaderFieldName(p.name) {

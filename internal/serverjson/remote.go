@@ -110,8 +110,8 @@ func (b *builder) address(t *Transport) error {
 	return checkRemote(plain)
 }
 
-// checkRemote refuses an address of a server that a description must not name: it must be
-// encrypted or on this machine, and name a host that is not link-local.
+// checkRemote refuses an address of a server that a description must not name: it must be encrypted
+// or on this machine, and its host must not be link-local.
 func checkRemote(address string) error {
 	if err := webaddr.Check(address); err != nil {
 		return Refuse("", "%s: %v", text.Quote(address), err)

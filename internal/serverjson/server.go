@@ -65,7 +65,7 @@ type Transport struct {
 	Variables map[string]Value `json:"variables"` // of the URL
 }
 
-// Value is a value, or what is known of one that the person gives.
+// Value is a value, or the description of one that the person gives.
 type Value struct {
 	Description string           `json:"description"`
 	Required    bool             `json:"isRequired"`
@@ -118,8 +118,8 @@ func CheckName(name string) error {
 	return nil
 }
 
-// Parse reads a description and checks its size, name and version. What it says about
-// running the server is checked by [Way.Plan].
+// Parse reads a description and checks its size, name and version. [Way.Plan] checks how it runs
+// the server.
 func Parse(data []byte) (*Server, error) {
 	root, err := jsonx.Parse(text.WithoutMark(data), jsonx.Options{Strict: true})
 	if err != nil {
@@ -193,7 +193,7 @@ func (s *Server) Ways() []Way {
 	return out
 }
 
-// Origin describes what is run: the package, or the address.
+// Origin describes what runs: the package, or the address.
 func (w Way) Origin() string {
 	switch {
 	case w.Remote != nil:
@@ -204,8 +204,8 @@ func (w Way) Origin() string {
 	return w.Package.Identifier + "@" + w.Package.Version
 }
 
-// Refuse returns the error about something of a description that must not be used or cannot be run, with advice
-// on what to do, which may be empty. It matches [registry.ErrDenied].
+// Refuse returns the error about a part of a description that must not be used or cannot be run,
+// with advice, which may be empty. It matches [registry.ErrDenied].
 func Refuse(advice, format string, args ...any) error {
 	return &registry.Failure{Text: fmt.Sprintf(format, args...), Help: advice, Kind: registry.ErrDenied}
 }
@@ -318,8 +318,8 @@ func (w Way) Inputs() []Input {
 	return out
 }
 
-// isOnLine reports whether a value is on the command line. That of a variable of a container
-// is passed in the environment, although the publisher writes it as an option.
+// isOnLine reports whether a value is on the command line. The value of a container's variable is
+// passed in the environment, although the publisher writes it as an option.
 func (p piece) isOnLine() bool { return p.arg != nil && !p.isVariable() }
 
 // isVariable reports whether an argument is a variable of a container, -e NAME=VALUE.
@@ -328,8 +328,8 @@ func (p piece) isVariable() bool {
 		strings.Contains(p.value.Value, "=") && p.isOption
 }
 
-// isSwitch reports whether an argument is a flag that is always given and has no value:
-// nothing is said about one.
+// isSwitch reports whether an argument is a flag that is always given and has no value, because the
+// description says nothing about one.
 func (p piece) isSwitch() bool {
 	v := p.value
 	return p.arg != nil && p.arg.Type == "named" && v.Value == "" && !v.Secret && v.Description == "" &&

@@ -1,9 +1,8 @@
-// Package stack makes the stacks of goroutines large enough at once.
+// Package stack makes the stack of a goroutine large enough at once.
 //
-// The stack of a goroutine starts with 2 KiB and doubles each time it is full, and
-// everything on it is copied. A goroutine that is known to go deep would copy it
-// four to six times, in the middle of its calls. Memory of a stack that is never
-// touched is not used.
+// The stack of a goroutine starts with 2 KiB and doubles each time it is full, and everything on it
+// is copied. A goroutine with deep calls would copy it four to six times. Memory of a stack that is
+// never touched is not used.
 package stack
 
 // The main goroutine goes deep when the schema library is initialized. Go initializes

@@ -49,8 +49,8 @@ func (o *opened) get(environ []string, place func(environ []string) (string, err
 	return o.dir, o.err
 }
 
-// State returns the state folder. Without one the program continues and stores
-// nothing; the error says why.
+// State returns the state folder. If it cannot be used, the error says why, and the program
+// continues without storing anything.
 func (f *Folders) State() (*Dir, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -97,8 +97,8 @@ func (f *Folders) Detach(dir string) error {
 	return copyFiles(&Dir{Path: filepath.Join(to.Path, namesFolder)}, names, func(string) bool { return true })
 }
 
-// decides reports whether a file of the state folder has what the user has decided, or the key
-// that it is made with.
+// decides reports whether a file of the state folder contains the user's decisions, or the key that
+// these are made with.
 func decides(name string) bool {
 	return name == keyFile || name == "approvals.json" || strings.HasPrefix(name, "trust-")
 }
@@ -137,8 +137,8 @@ func (f *Folders) Neutral() (string, error) {
 	return path, err
 }
 
-// Sandbox returns the absolute path of a folder for what sandboxed programs have done so
-// far, which must survive if toolreg is killed. It creates the folder.
+// Sandbox returns the absolute path of a folder for the records of sandboxed programs, which must
+// survive if toolreg is killed. It creates the folder.
 func (f *Folders) Sandbox() (string, error) { return f.folder(sandboxName) }
 
 // Sockets returns the folder for the sockets of kept servers: below XDG_RUNTIME_DIR, else in

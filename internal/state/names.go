@@ -15,9 +15,8 @@ import (
 	"github.com/toolreg/toolreg/internal/jsonx"
 )
 
-// Names records, for one project, which servers have had which names of tools, so that a
-// name does not move to another server. It is safe for concurrent use by several
-// processes.
+// Names records, for one project, which servers have had which names of tools, so that a name does
+// not move to another server. It is safe for concurrent use by several processes.
 type Names struct {
 	dir     *Dir
 	file    string

@@ -99,7 +99,7 @@ func (f *freshness) set(name string, counter uint64) {
 	f.seen[name] = counter
 }
 
-// accept reports whether a value is none that an earlier one has replaced.
+// accept reports whether a value has not been replaced by a later one.
 func (f *freshness) accept(name string, counter uint64) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -117,7 +117,7 @@ func (f *freshness) next(name string, now time.Time) uint64 {
 	return max(f.highest(name)+1, uint64(now.UnixNano()))
 }
 
-// over says that the value of a name is no longer valid: that with a counter, or all that were seen.
+// over makes a name's value invalid: the one with a counter, or all that were seen.
 func (f *freshness) over(name string, counter uint64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -126,7 +126,7 @@ func (f *freshness) over(name string, counter uint64) {
 	}
 }
 
-// counted is added to the name for which values with a counter are sealed.
+// counted is appended to the name with which values with a counter are sealed.
 const counted = "\x00counted"
 
 // openCounted opens what [Store.seal] has sealed. Values that were stored without a counter, by earlier

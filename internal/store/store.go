@@ -25,7 +25,7 @@ import (
 	"github.com/gomodule/redigo/redis"
 )
 
-// Timeout is how long a method waits for the server at most, unless [Store.Limit] says otherwise.
+// Timeout is the maximum time that a method waits for the server, unless [Store.Limit] is set.
 const Timeout = 2 * time.Second
 
 // pause is how long [Store.Wait] waits between attempts, and how long a failure to connect, or to
@@ -36,14 +36,14 @@ const pause = 200 * time.Millisecond
 // refuses to store anything. What was asked for may have happened nevertheless.
 type UnavailableError struct{ Err error }
 
-// Error does not disclose the cause, which clients are not to know.
+// Error does not disclose the cause, which clients must not see.
 func (e *UnavailableError) Error() string {
 	return "what the replicas of this server share (serve.store) cannot be used now; try again later"
 }
 
 func (e *UnavailableError) Unwrap() error { return e.Err }
 
-// Store is the connections to a server. Create it with [Open]. It is safe for concurrent use.
+// Store is a pool of connections to a server. Create it with [Open]. It is safe for concurrent use.
 type Store struct {
 	prefix string
 	server server
@@ -51,15 +51,15 @@ type Store struct {
 	sealer sealer
 	fresh  freshness
 
-	// Limit is how long a method waits for the server at most, [Timeout] at first. It is set before the
-	// first use.
+	// Limit is the maximum time that a method waits for the server, [Timeout] by default. Set it
+	// before the first use.
 	Limit time.Duration
-	// Changed is called when the server goes away, with the cause, and with nil when it is
-	// back: can be used for everything. It is set before the first use; nil means nobody is told.
+	// Changed is called with the cause when the server becomes unavailable, and with nil when it
+	// can be used for everything again. Set it before the first use. May be nil.
 	Changed  func(err error)
 	away     atomic.Bool
 	answered atomic.Bool
-	refuses  atomic.Bool // it answers, but has refused to do something, such as to store what it has no room for
+	refuses  atomic.Bool // it answers, but has refused something, for example to store a value for lack of memory
 
 	mu      sync.Mutex
 	failed  time.Time // when the server could not be reached or did not answer in time
@@ -68,7 +68,7 @@ type Store struct {
 	local   string    // the host of this end of the last connection; "" means there was none
 }
 
-// server says where a server is, and what a connection to it begins with.
+// server says where a server is, and how a connection to it begins.
 type server struct {
 	address        string      // HOST:PORT
 	tls            *tls.Config // nil means no TLS
@@ -76,10 +76,11 @@ type server struct {
 	database       int
 }
 
-// maxConnections is how many connections a Store has at most, and maxIdle how many it keeps.
+// maxConnections is the maximum number of connections of a Store, and maxIdle how many it keeps
+// open.
 const maxConnections, maxIdle = 64, 16
 
-// isPrefix reports whether a name can keep the values of a deployment apart from others.
+// isPrefix reports whether a name can separate the values of a deployment from others.
 func isPrefix(name string) bool {
 	return name != "" && len(name) <= 64 &&
 		strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") == ""
@@ -139,8 +140,8 @@ func (s *Store) connect(ctx context.Context) (redis.Conn, error) {
 		redis.DialUsername(s.server.user), redis.DialPassword(s.server.password), redis.DialDatabase(s.server.database))
 }
 
-// answers returns an error if a connection is broken that was not used for a while, or not since another
-// one broke, so that a server which was started again is no failure of what comes next.
+// answers returns an error if a connection that was not used for a while, or not since another one
+// broke, is broken. So a restart of the server does not make the next command fail.
 func (s *Store) answers(ctx context.Context, c redis.Conn, used time.Time) error {
 	s.mu.Lock()
 	broken := s.broken
@@ -152,7 +153,7 @@ func (s *Store) answers(ctx context.Context, c redis.Conn, used time.Time) error
 	return err
 }
 
-// dial connects to the server, and remembers from where.
+// dial connects to the server and remembers the local address.
 func (s *Store) dial(ctx context.Context, network, address string) (conn net.Conn, err error) {
 	dialer := &net.Dialer{Timeout: s.Limit}
 	if s.server.tls != nil {
@@ -171,18 +172,18 @@ func (s *Store) dial(ctx context.Context, network, address string) (conn net.Con
 	return conn, nil
 }
 
-// LocalHost returns the address of this machine from which it has reached the server, so that others
-// which use the server are likely to reach it there; "" before the first connection.
+// LocalHost returns the address of this machine from which it has reached the server, where other
+// users of the server are likely to reach it; "" before the first connection.
 func (s *Store) LocalHost() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.local
 }
 
-// Close ends the connections. The Store cannot be used any more.
+// Close ends the connections. The Store cannot be used afterwards.
 func (s *Store) Close() { _ = s.pool.Close() }
 
-// explained adds to an error what it usually means before the server has ever answered.
+// explained adds to an error its usual meaning if the server has never answered.
 func (s *Store) explained(err error) error {
 	late, _ := errors.AsType[net.Error](err)
 	op, _ := errors.AsType[*net.OpError](err)
@@ -201,14 +202,14 @@ func (s *Store) explained(err error) error {
 	return err
 }
 
-// fail lets what follows fail at once for a moment.
+// fail makes the following commands fail immediately for a moment.
 func (s *Store) fail(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.failed, s.failure = time.Now(), err
 }
 
-// failing returns the failure that still counts, or nil.
+// failing returns the failure that is still in effect, or nil.
 func (s *Store) failing() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -218,7 +219,7 @@ func (s *Store) failing() error {
 	return nil
 }
 
-// do sends a command and returns the answer; nil means there is no value. What goes wrong is an
+// do sends a command and returns the answer; nil means there is no value. Every failure is an
 // *UnavailableError, unless ctx was done before. A command is never sent twice.
 func (s *Store) do(ctx context.Context, command string, args ...any) (any, error) {
 	answer, err := s.send(ctx, command, args...)
@@ -282,7 +283,7 @@ func (s *Store) eval(ctx context.Context, script string, names []string, args ..
 	return s.do(ctx, "EVAL", append(redis.Args{script, len(names)}.AddFlat(names), args...)...)
 }
 
-// report calls Changed if the server went away or is back.
+// report calls Changed if the server has become unavailable or available.
 func (s *Store) report(err error) {
 	if s.away.Swap(err != nil) != (err != nil) && s.Changed != nil {
 		s.Changed(err)

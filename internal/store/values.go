@@ -12,15 +12,15 @@ import (
 // Value is a stored value.
 type Value struct {
 	Data    []byte
-	sealed  string // as the server has it; "" means it has none
+	sealed  string // as stored on the server; "" means not stored
 	counter uint64 // see freshness
 }
 
 // Exists reports whether there is a value.
 func (v Value) Exists() bool { return v.sealed != "" && v.Data != nil }
 
-// opened opens a sealed value. One that is older than another that this process has seen under the name
-// does not exist: somebody has put it back.
+// opened opens a sealed value. A value older than one that this process has seen under the name
+// does not exist: somebody has restored it.
 func (s *Store) opened(name, sealed string) Value {
 	if sealed == "" {
 		return Value{}
@@ -32,8 +32,8 @@ func (s *Store) opened(name, sealed string) Value {
 	return Value{append([]byte{}, data...), sealed, counter}
 }
 
-// seal seals a value that is newer than all that this process has seen under the name. Once the server
-// has it, s.fresh is to accept its counter.
+// seal seals a value that is newer than all that this process has seen under the name. Once the
+// server has stored it, pass its counter to s.fresh.
 func (s *Store) seal(name string, data []byte) (sealed string, counter uint64) {
 	counter = s.fresh.next(name, time.Now())
 	return s.sealer.seal(name+counted, append(binary.BigEndian.AppendUint64(nil, counter), data...)), counter
@@ -52,7 +52,7 @@ func (s *Store) Put(ctx context.Context, kind, id string, data []byte, ttl time.
 	return err
 }
 
-// Get returns a value, which may not exist.
+// Get returns a value; see [Value.Exists].
 func (s *Store) Get(ctx context.Context, kind, id string) (Value, error) {
 	return s.get(ctx, s.name(kind, id))
 }
@@ -71,15 +71,15 @@ func (s *Store) get(ctx context.Context, name string) (v Value, err error) {
 	return v, nil
 }
 
-// swap replaces a value if it is the expected one, and returns the one that is stored then.
+// swap replaces a value if it is the expected one, and returns the value that is stored afterwards.
 const swap = `
 local now = redis.call('GET', KEYS[1]) or ''
 if now ~= ARGV[1] then return now end
 redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3])
 return ARGV[2]`
 
-// Swap replaces the value old, or stores one if old does not exist, until ttl is over. It
-// returns the value that is stored then, and whether that is the new one.
+// Swap replaces the value old, or stores one if old does not exist, until ttl is over. It returns
+// the value that is stored afterwards, and whether that is the new one.
 func (s *Store) Swap(ctx context.Context, kind, id string, old Value,
 	data []byte, ttl time.Duration) (v Value, swapped bool, err error) {
 	name := s.name(kind, id)
@@ -102,7 +102,7 @@ func (s *Store) delete(ctx context.Context, name string) error {
 	return err
 }
 
-// scanned is how many names a request of [Store.Each] looks at.
+// scanned is how many names a request of [Store.Each] examines.
 const scanned = 1000
 
 // Each calls use with each value of a kind and a function that removes it, until use returns an
@@ -135,8 +135,8 @@ func (s *Store) Each(ctx context.Context, kind string,
 	return nil
 }
 
-// A value that is taken once counts only for the process of the server that stored it:
-// another one, which took its place, may not have seen that it was taken.
+// A value that is taken once is valid only for the server process that stored it: a process that
+// has taken its place may not know that it was taken.
 const running = `local run = string.match(redis.call('INFO', 'server'), 'run_id:(%x+)') or ''
 `
 
@@ -163,13 +163,13 @@ func (s *Store) Offer(ctx context.Context, kind, id string, data []byte, ttl tim
 	return err
 }
 
-// Look returns a value of [Store.Offer] that was not taken.
+// Look returns a value of [Store.Offer] that has not been taken.
 func (s *Store) Look(ctx context.Context, kind, id string) (Value, error) {
 	return s.offered(ctx, look, kind, id)
 }
 
-// Take removes a value of [Store.Offer] and returns it. It exists for one caller at most, and
-// for none after an error.
+// Take removes a value of [Store.Offer] and returns it. At most one caller gets it, and none after
+// an error.
 func (s *Store) Take(ctx context.Context, kind, id string) (Value, error) {
 	v, err := s.offered(ctx, take, kind, id)
 	if v.Exists() {
@@ -187,15 +187,15 @@ func (s *Store) offered(ctx context.Context, script, kind, id string) (Value, er
 	return s.opened(name, sealed), nil
 }
 
-// Span counts something within a time that begins with the first one.
+// Span limits a count within a time that begins with the first one.
 type Span struct {
 	ID   string
 	Most int
 	Per  time.Duration
 }
 
-// count adds one to each span unless one of them is full. It returns 0, or the index of that
-// one, from 1, and how many milliseconds it still lasts.
+// count adds one to each span unless one of them is full. It returns 0, or the index from 1 of the
+// full one and how many milliseconds it still lasts.
 const count = `
 for i, key in ipairs(KEYS) do
   if tonumber(redis.call('GET', key) or '0') >= tonumber(ARGV[2 * i - 1]) then
@@ -222,7 +222,7 @@ func (s *Store) Count(ctx context.Context, spans []Span) (full int, left time.Du
 	return answer[0] - 1, time.Duration(answer[1]) * time.Millisecond, nil
 }
 
-// milliseconds returns a time as the server reads it, at least 1.
+// milliseconds returns a duration in the server's notation, at least 1.
 func milliseconds(d time.Duration) string {
 	return strconv.FormatInt(max(d.Milliseconds(), 1), 10)
 }

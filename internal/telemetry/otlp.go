@@ -229,7 +229,7 @@ func scopeOf(s instrumentation.Scope) scope { return scope{s.Name, s.Version} }
 
 func nanos(t time.Time) string { return strconv.FormatInt(t.UnixNano(), 10) }
 
-// keyValues converts attributes; those of other types than tracing.Span has are not sent.
+// keyValues converts attributes; it drops those whose types tracing.Span does not have.
 func keyValues(list []attribute.KeyValue) []keyValue {
 	var out []keyValue
 	for _, kv := range list {

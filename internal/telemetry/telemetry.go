@@ -1,6 +1,6 @@
-// Package telemetry exports spans and metrics to an OpenTelemetry collector, by OTLP over
-// HTTP in JSON. Nothing waits for the collector: what it does not take in time is lost, and
-// nothing else.
+// Package telemetry exports spans and metrics to an OpenTelemetry collector, by OTLP over HTTP in
+// JSON. Nothing waits for the collector: data that it does not accept in time is lost, with no
+// other effect.
 package telemetry
 
 import (
@@ -29,9 +29,10 @@ import (
 
 const (
 	defaultTimeout = 10 * time.Second
-	// lastExport is how long the end of a run waits for the collector, unless the variable says more or less.
+	// lastExport is how long the end of a run waits for the collector, unless the variable sets
+	// another limit.
 	lastExport = 200 * time.Millisecond
-	// maxSpans is how many spans wait to be exported; others are dropped.
+	// maxSpans is the maximum number of spans that wait to be exported; others are dropped.
 	maxSpans = 2048
 )
 
@@ -92,7 +93,7 @@ func Start(ctx context.Context, o Options) *Exporter {
 		x.last = timeout
 	}
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { o.Log.Debug("exporting telemetry", "err", err) }))
-	// A resource may be partial: a malformed variable costs only what it says.
+	// A resource may be partial: a malformed variable loses only its own attributes.
 	about, err := resource.New(ctx,
 		resource.WithAttributes(attribute.String("service.name", "toolreg"),
 			attribute.String("service.version", o.Version)),
@@ -129,8 +130,8 @@ func Start(ctx context.Context, o Options) *Exporter {
 	return x
 }
 
-// address returns where a signal is sent; "" if it is not. A mistake in the address costs
-// the signal, not the run.
+// address returns where a signal is sent; "" if it is not sent. A mistake in the address disables
+// the signal and not the run.
 func (o *Options) address(signal string) string {
 	if o.Getenv("OTEL_"+signal+"_EXPORTER") == "none" {
 		return ""
@@ -157,7 +158,8 @@ func (o *Options) address(signal string) string {
 	return address
 }
 
-// Close sends what is left, for a moment, or for as long as OTEL_EXPORTER_OTLP_TIMEOUT says.
+// Close sends the remaining data, for a moment, or for as long as OTEL_EXPORTER_OTLP_TIMEOUT
+// allows.
 func (x *Exporter) Close(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, x.last)
 	defer cancel()
@@ -180,8 +182,8 @@ func (x *Exporter) Close(ctx context.Context) error {
 // PrometheusType is the media type of what [Exporter.WritePrometheus] writes.
 const PrometheusType = "text/plain; version=0.0.4; charset=utf-8"
 
-// Numbers are metrics with one number for each combination of labels, in the text format of
-// Prometheus. The zero value has none.
+// Numbers is a list of metrics with one number for each combination of labels, in the text format
+// of Prometheus. The zero value is empty.
 type Numbers struct{ text bytes.Buffer }
 
 // Begin begins a metric, whose kind is gauge or counter.

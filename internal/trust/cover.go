@@ -210,11 +210,10 @@ func (c *cover) follow(path string, left int) {
 	}
 }
 
-// add covers one file. It ignores missing and non-regular files, because they
-// cannot be run.
+// add covers one file. It ignores missing and non-regular files, because they cannot be run.
 func (c *cover) add(path string) error { return c.addFile(path, false) }
 
-// addFile is add; with whole, it adds a file to [Started] even if it is no script.
+// addFile is add; with whole, it adds a file to [Started] even if it is not a script.
 func (c *cover) addFile(path string, whole bool) error {
 	place := c.place(path)
 	name := Name(c.root, place)
@@ -323,8 +322,8 @@ func (c *cover) entry(path string) error {
 	return c.add(path)
 }
 
-// document covers an OpenAPI document and the files in its folder to which it refers. What
-// is not covered because a reference is written in an unusual way is not read either.
+// document covers an OpenAPI document and the files in its folder to which it refers. A reference
+// written in an unusual way is not covered, and its file is not read either.
 func (c *cover) document(path string) error {
 	if c.scripts {
 		return nil

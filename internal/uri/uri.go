@@ -44,8 +44,8 @@ func Readings(uri string) []string {
 }
 
 // Loose returns what careless servers may take a URI for besides its readings: without the query,
-// without the authority or with it as the beginning of the path, with any number of slashes. A
-// rule that denies is compared with these too, by [LoosePattern].
+// without the authority or with it as the beginning of the path, with any number of slashes. A rule
+// that denies is also compared with these, by [LoosePattern].
 func Loose(uri string) []string {
 	var out []string
 	eachDecoding(trim(uri), func(s string) {
@@ -215,7 +215,7 @@ func (p parts) withAuthority() string {
 	return p.scheme + ":" + p.slashes + cleaned(p.rest())
 }
 
-// beforeQuery returns the parts with a clean path, in which the query does not count.
+// beforeQuery returns the parts with a clean path and without the query.
 func (p parts) beforeQuery() parts {
 	if end := strings.IndexAny(p.path, "?#"); end >= 0 {
 		p.path = cleaned(p.path[:end]) + p.path[end:]
@@ -223,8 +223,8 @@ func (p parts) beforeQuery() parts {
 	return p
 }
 
-// cleaned resolves dot segments and repeated slashes. A slash at the beginning stays, and one at the
-// end, too.
+// cleaned resolves dot segments and repeated slashes. It keeps a slash at the beginning and at the
+// end.
 func cleaned(s string) string {
 	if s == "" {
 		return ""
@@ -270,8 +270,8 @@ func eachDecoding(s string, f func(string)) {
 // plainForm returns a URI without escapes and without what URL parsers drop.
 func plainForm(s string) string { return trim(decode(trim(s), false)) }
 
-// decode replaces all escapes, those that appear by it, too. In a glob, characters with a
-// meaning in globs are quoted.
+// decode replaces all escapes, including those that appear by replacing others. In a glob it quotes
+// characters that have a meaning there.
 func decode(s string, glob bool) string {
 	if strings.IndexByte(s, '%') < 0 {
 		return s
@@ -304,8 +304,8 @@ func unescaped[T string | []byte](escape T) (byte, bool) {
 	return byte(c), err == nil
 }
 
-// decodeOnce replaces the escapes that text has. What is no escape stays, so that one mistake does
-// not hide the others.
+// decodeOnce replaces the escapes in a text. Invalid escapes are kept, so that one mistake does not
+// hide the others.
 func decodeOnce(s string) string {
 	if strings.IndexByte(s, '%') < 0 {
 		return s

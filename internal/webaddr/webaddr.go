@@ -29,8 +29,8 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// Check returns an error if a person must not be sent to a URL, because it is neither
-// https nor http on this machine, or because it appears to have another host than it has.
+// Check returns an error if a person must not be sent to a URL, because it is neither https nor
+// http on this machine, or because it appears to have a different host.
 func Check(address string) error {
 	if strings.ContainsFunc(address, func(r rune) bool { return r <= ' ' || r == 0x7f || r == '\\' }) {
 		return errors.New("its address contains invalid characters")
@@ -107,8 +107,8 @@ func ProxyAnswer(_ context.Context, proxy *url.URL, _ *http.Request, answer *htt
 	return fmt.Errorf("the proxy %s refuses the connection: %v", proxy.Host, StatusError(answer.StatusCode))
 }
 
-// StatusError is the status of an answer without what was asked for. It has nothing of the body, which may
-// repeat what was sent.
+// StatusError is the status of a response that lacks the requested content. It contains nothing of
+// the body, which may repeat what was sent.
 type StatusError int
 
 func (e StatusError) Error() string {
@@ -136,8 +136,8 @@ func FirstDocument(ctx context.Context, addresses []string,
 	return false, err
 }
 
-// Explain returns why a request failed and, where it is known, what to do. It leaves out the
-// address, with which the error of a client begins.
+// Explain returns why a request failed and, if known, what to do. It omits the address with which a
+// client's error begins.
 func Explain(err error) string {
 	err = Cause(err)
 	if blocked, ok := errors.AsType[*BlockedError](err); ok {
@@ -196,9 +196,9 @@ func Cause(err error) error {
 	return err
 }
 
-// CanonicalHost returns a host in the form in which hosts are compared, which is the one in which
-// they are dialed: in ASCII and lower case, without brackets and the dot of the root, an address in
-// the usual notation, and an IPv4 address in IPv6 notation as that.
+// CanonicalHost returns a host in the form in which hosts are compared and dialed: in ASCII and
+// lower case, without brackets and the final dot, addresses in the usual notation, and IPv4
+// addresses in IPv6 notation as IPv4.
 func CanonicalHost(host string) string {
 	host = strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
 	if strings.ContainsFunc(host, func(r rune) bool { return r >= utf8.RuneSelf }) {
@@ -260,9 +260,9 @@ func mayDial(network, address string) bool {
 	return err == nil && (network == "tcp4" || network == "tcp6") && IsPublic(at.Addr())
 }
 
-// Through makes a transport dial with d, and go through the proxy that a function returns for an address, if
-// any. An address that is reached through a proxy cannot be checked when it is dialed, so it is checked before, as is
-// that of the proxy itself, which may be dialed; a name that only the proxy can resolve is left to it.
+// Through makes a transport dial with d, through the proxy that a function returns for an address,
+// if any. An address behind a proxy cannot be checked when it is dialed, so it is checked before; a
+// name that only the proxy can resolve is left to it. The proxy itself may always be dialed.
 func (d *Dialer) Through(t *http.Transport, proxy func(*url.URL) (*url.URL, error)) {
 	t.DialContext, t.OnProxyConnectResponse = d.Dial, ProxyAnswer
 	if proxy == nil {
@@ -305,9 +305,9 @@ func samePort(a, b string) bool {
 	return err == nil && other == nil && n == m
 }
 
-// isNumeric reports whether a host is no name for some resolvers, but an address in an old
-// notation, such as 127.1, 2130706433 and 0x7f000001. None of them is a name of the public
-// internet, whose last labels are not numbers.
+// isNumeric reports whether some resolvers take a host for an address in an old notation, such as
+// 127.1, 2130706433 and 0x7f000001, and not for a name. Names on the public internet never end in a
+// numeric label.
 func isNumeric(host string) bool {
 	host = CanonicalHost(host)
 	last := host[strings.LastIndexByte(host, '.')+1:]

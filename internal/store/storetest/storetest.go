@@ -17,10 +17,10 @@ import (
 	"github.com/gomodule/redigo/redis"
 )
 
-// patience is how long a server that was started may take to answer. It only bounds a failure.
+// patience is how long a started server may take to answer. It only bounds a failure.
 const patience = time.Minute
 
-// T is what is used of a test.
+// T is the part of a test that is used.
 type T interface {
 	Helper()
 	Fatal(args ...any)
@@ -57,8 +57,8 @@ func Start(t T, args ...string) *Server {
 	return nil
 }
 
-// FreePort returns a loopback port that no program has. Unlike those of "127.0.0.1:0", it is none that the
-// system gives to a connection before the caller's program listens there.
+// FreePort returns a loopback port that no program uses. The system does not assign it to a
+// connection before the caller's program listens there, as it may with a port from "127.0.0.1:0".
 func FreePort(t T) string {
 	t.Helper()
 	for range 1000 {
@@ -75,7 +75,7 @@ func FreePort(t T) string {
 // URL returns the address as the value of serve.store.
 func (s *Server) URL() string { return "redis://" + s.Address }
 
-// Again starts the server, without what it stored, after [Server.Kill].
+// Again starts the server, without its data, after [Server.Kill].
 func (s *Server) Again() {
 	s.t.Helper()
 	if !s.start() {
@@ -83,7 +83,8 @@ func (s *Server) Again() {
 	}
 }
 
-// start reports whether the server has started. If it ended, or another program has got its port, it has not.
+// start reports whether the server has started, and neither ended nor lost its port to another
+// program.
 func (s *Server) start() bool {
 	s.t.Helper()
 	_, port, _ := net.SplitHostPort(s.Address)
@@ -126,7 +127,7 @@ func (s *Server) Kill() {
 	<-s.ended
 }
 
-// Pause lets the server do nothing until [Server.Continue].
+// Pause stops the server until [Server.Continue].
 func (s *Server) Pause() { _ = s.process.Process.Signal(syscall.SIGSTOP) }
 
 // Continue ends [Server.Pause].
@@ -163,7 +164,7 @@ func (s *Server) command(words ...string) (string, error) {
 	return redis.String(answer, err)
 }
 
-// Proxy passes connections on to a server, and can be told to break them.
+// Proxy forwards connections to a server, and can break them.
 type Proxy struct {
 	Address string
 
@@ -210,14 +211,14 @@ func (p *Proxy) Break() {
 	p.broke++
 }
 
-// Swallow lets connections stay open without anything passing, or ends that.
+// Swallow keeps connections open without forwarding anything, or ends that.
 func (p *Proxy) Swallow(on bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.cut = on
 }
 
-// To passes new connections on to another address, and ends the others.
+// To forwards new connections to another address, and ends the existing ones.
 func (p *Proxy) To(address string) {
 	p.mu.Lock()
 	p.to = address

@@ -48,12 +48,24 @@ type Call struct {
 // callOf returns the call in o, whose id and params have these keys.
 func callOf(o object, id, arguments string) Call {
 	c := Call{id: idOf(o[id]), Name: o.text("name"), Params: params(o[arguments]), kind: o.text("type"), item: o}
-	for _, other := range []string{"arguments", "input", "args", "parameters", "params", "inputSchema"} {
-		if !o.has(arguments) && o.has(other) { // without its params, it would do something else
-			c.Fault = fmt.Sprintf("The params of this call are in %q instead of %q, so it was not run.", other, arguments)
-		}
+	if other := MisplacedParams(o, arguments); other != "" {
+		c.Fault = fmt.Sprintf("The params of this call are in %q instead of %q, so it was not run.", other, arguments)
 	}
 	return c
+}
+
+// MisplacedParams returns the member of a call that has its params instead of key; "" if key exists
+// or no member does. Without its params, a call would do something else.
+func MisplacedParams(call map[string]json.RawMessage, key string) string {
+	if _, ok := call[key]; ok {
+		return ""
+	}
+	for _, other := range []string{"arguments", "input", "args", "parameters", "params", "inputSchema"} {
+		if _, ok := call[other]; ok {
+			return other
+		}
+	}
+	return ""
 }
 
 // ID returns the id of the call as the model wrote it, or nil if there is none.

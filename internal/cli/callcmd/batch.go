@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"strings"
 	"sync"
 	"time"
@@ -141,9 +142,9 @@ func (b *batch) prepare(ctx context.Context, number int, data []byte) batchCall 
 	if err != nil || data[0] != '{' || line.Name == "" {
 		return bad(line.ID, `it is not {"id":…,"name":"TOOL","params":{…}}`)
 	}
-	for key, value := range jsonx.Members(data) { // without its params, a call would do something else
-		if jsonx.IsNull(line.Params) && jsonx.KindOf(value) == jsonx.Object && key != "id" {
-			return bad(line.ID, `it has %.80q instead of "params"`, key)
+	if line.Params == nil {
+		if other := provider.MisplacedParams(maps.Collect(jsonx.Members(data)), "params"); other != "" {
+			return bad(line.ID, `it has %q instead of "params"`, other)
 		}
 	}
 	c := batchCall{number: number, head: batchHead{ID: line.ID, Name: line.Name}, tool: line.Name, params: line.Params}

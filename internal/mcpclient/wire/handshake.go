@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -154,8 +155,8 @@ func mayBeLegacy(err error) bool {
 }
 
 // initialize performs the handshake of revisions up to 2025-11-25. A server may refuse the revision
-// and name older ones, although it should have answered with one of them; it is then asked again
-// for the newest.
+// and name older ones, although it should have answered with one of them, or not know a capability
+// that is new; it is then asked again in an older revision.
 func (s *Session) initialize(ctx context.Context) (Opening, error) {
 	begin := func(revision string) (json.RawMessage, error) {
 		return s.Do(ctx, &Request{Method: methodInitialize, revision: new(string), Params: marshal(map[string]any{
@@ -163,7 +164,7 @@ func (s *Session) initialize(ctx context.Context) (Opening, error) {
 		})})
 	}
 	raw, err := begin(LastLegacy)
-	if older := olderIn(err); older != "" {
+	for older := olderIn(err, LastLegacy); older != ""; older = olderIn(err, older) {
 		raw, err = begin(older)
 	}
 	if err != nil {
@@ -189,15 +190,19 @@ func (s *Session) initialize(ctx context.Context) (Opening, error) {
 	return Opening{revision, server}, nil
 }
 
-// olderIn returns the newest revision before LastLegacy that a refusal of initialize names, in its
-// message or data; "" if it names none.
-func olderIn(err error) string {
-	refused, ok := errors.AsType[*jsonrpc.Error](err)
-	if !ok {
-		return ""
+// olderIn returns the newest revision before asked that a server which refused initialize may
+// accept: one that the refusal names, or any if it says that a field is unknown; "" if there is none.
+func olderIn(err error, asked string) string {
+	said := ""
+	if failed, ok := errors.AsType[*HTTPError](err); ok {
+		said = failed.body
 	}
+	if refused, ok := errors.AsType[*jsonrpc.Error](err); ok {
+		said = refused.Message + string(refused.Data)
+	}
+	unknown := regexp.MustCompile(`(?i)\b(unrecognized|unknown|additional) (field|key|propert)`).MatchString(said)
 	for _, ours := range Revisions() {
-		if ours < LastLegacy && strings.Contains(refused.Message+string(refused.Data), ours) {
+		if ours < asked && (unknown || strings.Contains(said, ours)) {
 			return ours
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 const window = time.Second
@@ -131,26 +132,36 @@ func TestClientIdentifiesItself(t *testing.T) {
 	})
 }
 
-// A server should answer with a revision that it speaks. One that refuses and names it is asked again, once.
+// A server should answer with a revision that it speaks, and ignore fields that it does not know. One that refuses is
+// asked again in words of older revisions.
 func TestRefusedRevision(t *testing.T) {
-	tests := []struct{ name, refusal, want string }{
-		{"in the data", `"code":-32602,"message":"Unsupported protocol version","data":{"supported":["2024-11-05","2025-03-26"],"requested":"2025-11-25"}`, "2025-03-26"},
-		{"in the words", `"code":-32602,"message":"unsupported version 2025-11-25 (supported: 2025-06-18)"`, "2025-06-18"},
-		{"nowhere", `"code":-32602,"message":"unsupported version 2025-11-25"`, ""},
+	const java = `"code":-32603,"message":"Unrecognized field \"form\" (class ClientCapabilities$Elicitation), not marked as ignorable"`
+	tests := []struct{ name, refusal, want, capabilities string }{
+		{"in the data", `"code":-32602,"message":"Unsupported protocol version","data":{"supported":["2024-11-05","2025-03-26"],"requested":"2025-11-25"}`, "2025-03-26", "{}"},
+		{"in the words", `"code":-32602,"message":"unsupported version 2025-11-25 (supported: 2025-06-18)"`, "2025-06-18", `{"elicitation":{}}`},
+		{"nowhere", `"code":-32602,"message":"unsupported version 2025-11-25"`, "", ""},
+		{"of the modes of questions", java, "2025-06-18", `{"elicitation":{}}`},
+		{"of questions", java, "2025-03-26", "{}"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s, server := connected(t, Options{})
+				s.opts.Capabilities.Elicitation = &mcp.ElicitationCapabilities{Form: &mcp.FormElicitationCapabilities{}}
 				ended := make(chan error, 1)
 				go func() { ended <- s.Handshake(t.Context(), ModeLegacy, window) }()
-				server.gets()
-				server.says(`"id":1,"error":{` + tt.refusal + `}`)
-				if tt.want != "" {
-					if got := server.gets(); !strings.Contains(got, `"protocolVersion":"`+tt.want+`"`) {
-						t.Errorf("sent %s, want %s", got, tt.want)
+				for id, done := 1, false; !done; id++ {
+					got, answer := server.gets(), `"error":{`+tt.refusal+`}`
+					if done = strings.Contains(got, `"protocolVersion":"`+tt.want+`"`); done {
+						answer = `"result":{"protocolVersion":"` + tt.want + `"}`
+						if !strings.Contains(got, ` initialize {"capabilities":`+tt.capabilities+`,`) {
+							t.Errorf("sent %s, want %s", got, tt.capabilities)
+						}
 					}
-					server.says(`"id":2,"result":{"protocolVersion":"` + tt.want + `"}`)
+					server.says(fmt.Sprintf(`"id":%d,%s`, id, answer))
+					done = done || tt.want == "" || id == 5
+				}
+				if tt.want != "" {
 					server.gets() // notifications/initialized
 				}
 				if err := <-ended; (err == nil) != (tt.want != "") || s.Revision() != tt.want {

@@ -287,10 +287,16 @@ func Extensions() map[string]any { return map[string]any{TasksExtension: struct{
 func (o *Options) capabilities(revision string) any {
 	caps := struct {
 		*mcp.ClientCapabilities
-		Roots      *mcp.RootCapabilities `json:"roots,omitempty"`
-		Extensions map[string]any        `json:"extensions,omitempty"`
-	}{o.Capabilities, o.Capabilities.RootsV2, maps.Clone(o.Capabilities.Extensions)}
-	if revision >= FirstModern {
+		Roots       *mcp.RootCapabilities        `json:"roots,omitempty"`
+		Elicitation *mcp.ElicitationCapabilities `json:"elicitation,omitempty"`
+		Extensions  map[string]any               `json:"extensions,omitempty"`
+	}{o.Capabilities, o.Capabilities.RootsV2, o.Capabilities.Elicitation, maps.Clone(o.Capabilities.Extensions)}
+	switch {
+	case revision < "2025-06-18":
+		caps.Elicitation = nil
+	case revision < LastLegacy && caps.Elicitation != nil:
+		caps.Elicitation = &mcp.ElicitationCapabilities{}
+	case revision >= FirstModern:
 		if caps.Extensions == nil {
 			caps.Extensions = map[string]any{}
 		}

@@ -123,15 +123,37 @@ func (s *Session) Listen(ctx context.Context, wanted mcp.NotificationSubscriptio
 			}
 			return
 		}
+		var before time.Time
 		s.listenUntil(ctx, h.maxEvent, func(ctx context.Context, _ string) (io.ReadCloser, error) {
 			m, err := s.begin(r, func(error) {})
 			if err != nil {
 				return nil, err
 			}
 			defer s.table.forget(r)
-			return streamOf(h.post(ctx, h.endpoint, m))
+			stream, err := streamOf(h.post(ctx, h.endpoint, m))
+			if err != nil {
+				return nil, err
+			}
+			if !before.IsZero() && time.Since(before) >= lasting { // otherwise it comes and goes
+				s.missed(&wanted)
+			}
+			before = time.Now()
+			return stream, nil
 		})
 	})
+}
+
+// missed reports all changes that are wanted: what happened while their stream was away is never told.
+func (s *Session) missed(wanted *mcp.NotificationSubscriptions) {
+	for list, is := range map[string]bool{"tools": wanted.ToolsListChanged, "prompts": wanted.PromptsListChanged,
+		"resources": wanted.ResourcesListChanged} {
+		if is {
+			s.changed(Change{List: list})
+		}
+	}
+	for _, uri := range wanted.ResourceSubscriptions {
+		s.changed(Change{URI: uri})
+	}
 }
 
 // ListenToLists asks a modern server to report changes of the lists whose changes it can

@@ -342,6 +342,52 @@ func TestIdleStreamsAreOpenedAgain(t *testing.T) {
 	})
 }
 
+// What changes while the stream of a modern server is away is never told, so all that was subscribed to counts as
+// changed when it is back, unless the server closes it all the time.
+func TestChangesWhileTheStreamIsAway(t *testing.T) {
+	for _, open := range []time.Duration{time.Minute, time.Second} {
+		synctest.Test(t, func(t *testing.T) {
+			listened := 0
+			s := sessionWith(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				body, _ := io.ReadAll(r.Body)
+				if !bytes.Contains(body, []byte(methodListen)) {
+					w.Header().Set("Content-Type", "application/json")
+					_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-11-25"}}`, jsonx.Get(body, "id"))
+					return
+				}
+				if listened++; listened == 2 {
+					w.WriteHeader(http.StatusBadGateway)
+					return
+				}
+				w.Header().Set("Content-Type", "text/event-stream")
+				_, _ = io.WriteString(w, `data: {"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged"}`+"\n\n")
+				_ = http.NewResponseController(w).Flush()
+				select {
+				case <-time.After(open):
+				case <-r.Context().Done():
+				}
+			}), 0)
+			changes := make(chan Change, 10)
+			s.opts.Changed = func(c Change) { changes <- c }
+			stop := s.Listen(t.Context(), mcp.NotificationSubscriptions{ToolsListChanged: true, ResourceSubscriptions: []string{"x:/a"}})
+			time.Sleep(open + 7*time.Second/2)
+			stop()
+			close(changes)
+			var got []Change
+			for c := range changes {
+				got = append(got, c)
+			}
+			want := []Change{{List: "tools"}, {URI: "x:/a"}}
+			if open < lasting {
+				want = nil
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("open for %s: changes %v, want %v", open, got, want)
+			}
+		})
+	}
+}
+
 // On the session's own stream a server may send one message or, up to revision 2025-03-26, a list of
 // them. Answers are invalid there, and what is malformed costs nothing else.
 func TestMessagesOfTheOwnStream(t *testing.T) {

@@ -51,6 +51,7 @@ type codexServer struct {
 	Auth              string            `toml:"auth"`
 	HeadersHelper     any               `toml:"http_headers_helper"`
 	Scopes            []string          `toml:"scopes"`
+	Resource          string            `toml:"oauth_resource"`
 	OAuth             struct {
 		ClientID    string `toml:"client_id"`
 		CallbackURL string `toml:"callback_url"`
@@ -164,7 +165,7 @@ func codexEntry(table any) (entry, string) {
 		Cwd: s.Cwd, URL: s.URL, Headers: sortedPairs(s.HTTPHeaders),
 		IncludeTools: s.EnabledTools, ExcludeTools: s.DisabledTools, Disabled: s.Enabled != nil && !*s.Enabled}
 	if l := (login{ClientID: s.OAuth.ClientID, RedirectURI: s.OAuth.CallbackURL,
-		Scopes: s.Scopes}); e.Command == "" && !l.isEmpty() {
+		Scopes: s.Scopes, Resource: s.Resource}); e.Command == "" && !l.isEmpty() {
 		e.OAuth = &l
 	}
 	switch {

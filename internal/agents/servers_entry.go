@@ -47,7 +47,7 @@ func (e *entry) expand(d dialect) error {
 		apply(s, false)
 	}
 	if l, ok := e.OAuth.(*login); ok {
-		for _, s := range []*string{&l.ClientID, &l.AuthorizationURL, &l.TokenURL, &l.RedirectURI} {
+		for _, s := range []*string{&l.ClientID, &l.AuthorizationURL, &l.TokenURL, &l.RedirectURI, &l.Resource} {
 			apply(s, false)
 		}
 		apply(&l.ClientSecret, true)
@@ -125,6 +125,7 @@ type login struct {
 	TokenURL         string   `json:"tokenUrl,omitempty"`
 	Scopes           []string `json:"scopes,omitempty"`
 	RedirectURI      string   `json:"redirectUri,omitempty"`
+	Resource         string   `json:"resource,omitempty"`
 }
 
 // read reads these fields from an entry. Programs have them directly in the entry, with the prefix
@@ -148,6 +149,10 @@ func (l *login) read(entry json.RawMessage, inside bool) {
 			l.TokenURL = text
 		case "redirecturi", "redirecturl", "callbackurl":
 			l.RedirectURI = text
+		case "resource":
+			if inside || prefixed {
+				l.Resource = text
+			}
 		case "callbackport":
 			if name == "callbackPort" { // of Claude Code; other programs use other paths
 				l.RedirectURI = "http://localhost:" + string(value) + "/callback"
@@ -162,5 +167,6 @@ func (l *login) read(entry json.RawMessage, inside bool) {
 
 // isEmpty reports whether no field is set.
 func (l *login) isEmpty() bool {
-	return cmp.Or(l.ClientID, l.ClientSecret, l.AuthorizationURL, l.TokenURL, l.RedirectURI) == "" && len(l.Scopes) == 0
+	return cmp.Or(l.ClientID, l.ClientSecret, l.AuthorizationURL, l.TokenURL, l.RedirectURI, l.Resource) == "" &&
+		len(l.Scopes) == 0
 }

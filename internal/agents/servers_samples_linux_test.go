@@ -110,7 +110,7 @@ func TestServersOfEveryProgram(t *testing.T) {
 			`user context7:4 {"command":"npx","args":["-y","@upstash/context7-mcp"],"env":{"MY_ENV":"$$literal","LOCAL_TOKEN":"${LOCAL_TOKEN:-}","REMOTE":"${REMOTE:-}"},"timeout":"45.5s","connectTimeout":"20s"}`,
 			`user figma:14 {"url":"https://mcp.figma.com/mcp","headers":{"X-Figma-Region":"us-east-1","Authorization":"Bearer ${FIGMA_OAUTH_TOKEN}","X-Key":"${FIGMA_KEY}"},"includeTools":["open","screenshot"],"excludeTools":["screenshot"],"disabled":true}`,
 			`user with.dot:23 left out: its table does not have the expected form: unexpected value in command`,
-			`user linear:26 {"url":"https://mcp.linear.app/mcp","oauth":{"clientId":"$$id","scopes":["read","write"],"redirectUri":"http://127.0.0.1:1455/callback"}}`,
+			`user linear:26 {"url":"https://mcp.linear.app/mcp","oauth":{"clientId":"$$id","scopes":["read","write"],"redirectUri":"http://127.0.0.1:1455/callback","resource":"https://mcp.linear.app"}}`,
 			`user helped:34 left out: http_headers_helper is not supported; use cmd:COMMAND as a value in headers`,
 			`user chatgpt:38 left out: auth is not supported, except oauth`,
 		},

@@ -1,10 +1,13 @@
 package mcpclient
 
 import (
+	"bytes"
 	"encoding/json"
+	"io"
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
@@ -92,6 +95,76 @@ func TestNamesAsTheyAre(t *testing.T) {
 		}
 		if !slices.Equal(got, want) || !r.IsError {
 			t.Errorf("%q is sent as %q, result %+v", name, got, r)
+		}
+	}
+}
+
+// TestChangedHeaders checks that a tool whose headers have changed is listed again, also by runs that know the list of
+// an earlier one.
+func TestChangedHeaders(t *testing.T) {
+	var now atomic.Value
+	now.Store("Region")
+	web := serve(t, func(http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			var m struct {
+				ID     json.RawMessage
+				Method string
+			}
+			_ = json.NewDecoder(r.Body).Decode(&m)
+			header := now.Load().(string)
+			switch {
+			case m.Method == "server/discover":
+				writeRPC(w, http.StatusOK, string(m.ID), `"result":{"supportedVersions":["2026-07-28"],"capabilities":{"tools":{}}}`)
+			case m.Method == "tools/list":
+				writeRPC(w, http.StatusOK, string(m.ID), `"result":{"tools":[{"name":"q","inputSchema":{"type":"object","properties":{"r":{"type":"string","x-mcp-header":"`+header+`"}}}}]}`)
+			case r.Header.Get("Mcp-Param-"+header) == "":
+				writeRPC(w, http.StatusBadRequest, string(m.ID), `"error":{"code":-32020,"message":"header mismatch"}`)
+			default:
+				writeRPC(w, http.StatusOK, string(m.ID), `"result":{"content":[]}`)
+			}
+		})
+	})
+	start := keepers(t, httpServer(web.URL))
+	for i, header := range []string{"Region", "Zone", "Zone"} {
+		now.Store(header)
+		s := start()
+		var changes []Change
+		s.Follow(func(c Change) { changes = append(changes, c) })
+		tools, _ := discovered(t, s)
+		r := run(t, tools, "q", `{"r":"x"}`)
+		if fails := i == 1; r.IsError != fails || strings.Contains(r.Text(), "may have changed") != fails ||
+			slices.Contains(changes, Change{List: "tools"}) != fails {
+			t.Errorf("run %d: %s, changes %v", i, r.Text(), changes)
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestRefusedRevisionWithoutMessage checks that a refusal which is no JSON-RPC message is understood, too.
+func TestRefusedRevisionWithoutMessage(t *testing.T) {
+	for _, refused := range []string{"Unsupported protocol version (supported versions: 2025-06-18, 2025-03-26)",
+		`{"error":{"code":-32000,"message":"supported versions: 2025-06-18"},"jsonrpc":"2.0"}`,
+		`{"message":"Failed to initialize session: Unrecognized field \"form\""}`} {
+		web := serve(t, func(http.Handler) http.Handler {
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				body, _ := io.ReadAll(r.Body)
+				switch id := string(jsonx.Get(body, "id")); {
+				case bytes.Contains(body, []byte(`"protocolVersion":"2025-06-18"`)):
+					writeRPC(w, http.StatusOK, id, `"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{}}}`)
+				case bytes.Contains(body, []byte(`"tools/list"`)):
+					writeRPC(w, http.StatusOK, id, `"result":{"tools":[]}`)
+				case id == "": // a notification
+				default:
+					w.WriteHeader(http.StatusBadRequest)
+					_, _ = io.WriteString(w, refused)
+				}
+			})
+		})
+		s := source(t, httpServer(web.URL))
+		if _, diags := discovered(t, s); s.Info().ProtocolVersion != "2025-06-18" {
+			t.Errorf("%s: %+v, %v", refused, s.Info(), diags)
 		}
 	}
 }

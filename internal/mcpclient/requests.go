@@ -310,8 +310,13 @@ func (q *requester) callFailed(ctx context.Context, sess *session,
 		}
 		// Servers of the TypeScript SDK already begin their messages like this.
 		prefix := fmt.Sprintf("MCP error %d: ", refused.Code)
-		return registry.ErrorResult(registry.ErrorExecution,
-			prefix+strings.TrimPrefix(sess.said(refused), prefix)), nil
+		r := registry.ErrorResult(registry.ErrorExecution, prefix+strings.TrimPrefix(sess.said(refused), prefix))
+		if refused.Code == mcp.CodeHeaderMismatch { // the headers are those of a definition from before
+			sess.record.forget()
+			q.pool.connector.changed(Change{List: listTools})
+			r = r.WithNote("The server may have changed this tool. Its tools are listed again; then repeat the call.")
+		}
+		return r, nil
 	}
 	return registry.Result{}, q.opts.errorf("tools/call", err, sess.failure(err))
 }

@@ -80,7 +80,7 @@ func (s *server) discover(ctx context.Context, w *web, ch challenge) (*authority
 	} else if err := w.authority(ctx, issuers, a); err != nil {
 		return nil, err
 	}
-	if o.Resource != "" && s.foreign { // it could get the tokens of another server
+	if o.Resource != "" && o.Resource != a.resource && s.foreign { // it could get the tokens of another server
 		return nil, errors.New("oauth.resource has no effect in a project: put the server into your own settings")
 	}
 	if override(&a.resource, o.Resource); o.Resource == "none" {

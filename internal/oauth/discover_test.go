@@ -95,8 +95,11 @@ func TestDiscoveryWithSettings(t *testing.T) {
 		}
 	}
 	c.foreign = true
-	if _, err := c.discover(t.Context(), w, challenge{}); err == nil {
-		t.Error("a project chooses for whom a token is")
+	for setting, allowed := range map[string]bool{"none": false, "https://other.example": false, s.URL + "/mcp": true} {
+		c.config.Resource = setting
+		if _, err := c.discover(t.Context(), w, challenge{}); (err == nil) != allowed {
+			t.Errorf("a project chooses the resource %q: %v", setting, err)
+		}
 	}
 	c = New(settings.Server{URL: s.URL + "/mcp"}, nil, nil)
 	if a, err = c.discover(t.Context(), w, challenge{}); err != nil || !a.guessed || a.TokenEndpoint != s.URL+"/token" {

@@ -165,7 +165,8 @@ func run(ctx context.Context, e *cli.Env, o *options) error {
 	selected := func(ctx context.Context, s *engine.Session) (*registry.Registry, []engine.Found, error) {
 		o.namesBuiltins.Store(o.namesBuiltIn(s.Settings)) // also for what is reached through other tools
 		reg, found, err := o.selected(ctx, s, o.expose, entries(o.always, "--always"), o.offers)
-		if err == nil && o.overHTTP() && len(s.Settings.Profiles) == 0 && !slices.ContainsFunc(reg.Tools(), o.offers) {
+		if err == nil && o.overHTTP() && len(s.Settings.Profiles) == 0 && !s.HasClients() &&
+			!slices.ContainsFunc(reg.Tools(), o.offers) {
 			warned.Do(func() {
 				warn(registry.Warning("nothing_offered", "",
 					"no tools are offered: over HTTP the built-in ones are left out unless they are named",

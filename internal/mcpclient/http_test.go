@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -1007,12 +1008,19 @@ func TestAdvice(t *testing.T) {
 		"refused":   {403, "7", ""},
 		"broken":    {500, "7", "The server gave no result of the call, which may have had effects"},
 		"no result": {200, "", "The server gave no result of the call, which may have had effects"},
+		"reset":     {0, "", "The server gave no result of the call, which may have had effects"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			web := serve(t, func(next http.Handler) http.Handler {
 				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 					request, _ := io.ReadAll(r.Body)
 					r.Body = io.NopCloser(strings.NewReader(string(request)))
+					if tt.status == 0 && strings.Contains(string(request), `"tools/call"`) {
+						conn, _, _ := http.NewResponseController(w).Hijack()
+						_ = conn.(*net.TCPConn).SetLinger(0)
+						_ = conn.Close()
+						return
+					}
 					if strings.Contains(string(request), `"tools/call"`) {
 						w.Header().Set("Retry-After", tt.after)
 						http.Error(w, "no", tt.status)

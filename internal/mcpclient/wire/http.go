@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -119,7 +120,9 @@ func (h *HTTP) post(ctx context.Context, address string, m message) (*http.Respo
 	if err != nil {
 		return nil, fmt.Errorf("encoding a message: %w", err)
 	}
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(body))
+	var written atomic.Bool
+	r, err := http.NewRequestWithContext(whenWritten(ctx, func() { written.Store(true) }),
+		http.MethodPost, address, bytes.NewReader(body))
 	if err != nil {
 		return nil, err
 	}
@@ -147,6 +150,9 @@ func (h *HTTP) post(ctx context.Context, address string, m message) (*http.Respo
 		r.Header.Set("Mcp-Name", m.request.Name)
 		r.Body, _ = r.GetBody() // never fails
 		resp, err = h.do(r, m.revision)
+	}
+	if failed, ok := errors.AsType[*HTTPError](err); ok && failed.Status == 0 {
+		failed.MayHaveRun = written.Load()
 	}
 	if err == nil && m.method == methodInitialize {
 		h.mu.Lock()

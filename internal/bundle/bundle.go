@@ -342,10 +342,8 @@ func fetch(ctx context.Context, address, agent string, allow []string, pinned bo
 		return err
 	}
 	req.Header.Set("User-Agent", agent)
-	transport := &http.Transport{
-		ForceAttemptHTTP2: true, MaxResponseHeaderBytes: 256 << 10,
-		TLSHandshakeTimeout: 10 * time.Second, DisableCompression: true,
-	}
+	transport := webaddr.NewTransport(256 << 10)
+	transport.DisableCompression = true
 	dialer := &webaddr.Dialer{Allow: allow}
 	dialer.Through(transport, func(u *url.URL) (*url.URL, error) {
 		return http.ProxyFromEnvironment(&http.Request{URL: u})

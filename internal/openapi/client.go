@@ -64,10 +64,8 @@ func newClient(api settings.API, o *Options) (*client, error) {
 		dialer.Allow = append(dialer.Allow, net.JoinHostPort(u.Hostname(), webaddr.PortOf(u)))
 		c.origin = webaddr.Origin(u) // the origin of baseUrl, or else that of the document
 	}
-	c.transport = &http.Transport{
-		ForceAttemptHTTP2: true, MaxResponseHeaderBytes: maxHeaderBytes,
-		TLSHandshakeTimeout: 10 * time.Second, IdleConnTimeout: 90 * time.Second, MaxIdleConnsPerHost: 8,
-	}
+	c.transport = webaddr.NewTransport(maxHeaderBytes)
+	c.transport.IdleConnTimeout, c.transport.MaxIdleConnsPerHost = 90*time.Second, 8
 	dialer.Through(c.transport, o.Proxy)
 	c.http = &http.Client{Transport: c, CheckRedirect: c.checkRedirect}
 	if api.OAuth != nil && o.Auth != nil {

@@ -1,10 +1,16 @@
 package webaddr
 
 import (
+	"context"
 	"errors"
+	"io"
+	"net"
+	"net/http"
 	"net/url"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 )
 
 func TestDialerChecksTheAddressItself(t *testing.T) {
@@ -56,4 +62,34 @@ func TestProxiesAreNotAskedForNumbers(t *testing.T) {
 			t.Errorf("%s: %v", host, err)
 		}
 	}
+}
+
+// TestDeadConnection checks that a request over HTTP/2 does not wait for a server that is gone without a word.
+func TestDeadConnection(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		transport := NewTransport(0)
+		(&Dialer{}).Through(transport, nil)
+		if transport.Proxy != nil {
+			t.Error("a proxy is asked although there is none")
+		}
+		transport.Protocols = &http.Protocols{}
+		transport.Protocols.SetUnencryptedHTTP2(true)
+		transport.DialContext = func(context.Context, string, string) (net.Conn, error) {
+			here, there := net.Pipe()
+			go func() { _, _ = io.Copy(io.Discard, there) }()
+			return here, nil
+		}
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://example.com/", strings.NewReader("{}"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		start := time.Now()
+		if resp, err := transport.RoundTrip(r); err == nil {
+			_ = resp.Body.Close()
+			t.Error("an answer of nobody")
+		}
+		if waited := time.Since(start); waited > time.Minute {
+			t.Errorf("waited for %s", waited)
+		}
+	})
 }

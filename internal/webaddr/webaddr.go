@@ -264,7 +264,7 @@ func mayDial(network, address string) bool {
 // if any. An address behind a proxy cannot be checked when it is dialed, so it is checked before; a
 // name that only the proxy can resolve is left to it. The proxy itself may always be dialed.
 func (d *Dialer) Through(t *http.Transport, proxy func(*url.URL) (*url.URL, error)) {
-	t.DialContext, t.OnProxyConnectResponse = d.Dial, ProxyAnswer
+	t.Proxy, t.DialContext, t.OnProxyConnectResponse = nil, d.Dial, ProxyAnswer
 	if proxy == nil {
 		return
 	}
@@ -352,9 +352,11 @@ func (d *Dialer) CheckHost(ctx context.Context, u *url.URL) error {
 }
 
 // NewTransport returns a transport that uses the proxy of the environment, and reads headers of at most so many bytes.
+// Requests of HTTP/2 share a connection, so one that is dead, as after a sleep of the machine, is found by pings.
 func NewTransport(maxHeader int64) *http.Transport {
 	return &http.Transport{Proxy: http.ProxyFromEnvironment, OnProxyConnectResponse: ProxyAnswer,
-		ForceAttemptHTTP2: true, TLSHandshakeTimeout: 10 * time.Second, MaxResponseHeaderBytes: maxHeader}
+		ForceAttemptHTTP2: true, HTTP2: &http.HTTP2Config{SendPingTimeout: 15 * time.Second},
+		TLSHandshakeTimeout: 10 * time.Second, MaxResponseHeaderBytes: maxHeader}
 }
 
 // maxRedirects is how many redirects [WithinOrigin] follows.

@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/text/encoding/htmlindex"
@@ -24,6 +25,7 @@ import (
 	"github.com/toolreg/toolreg/internal/openapi/spec"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/text"
+	"github.com/toolreg/toolreg/internal/webaddr"
 )
 
 // maxErrorBody is how much of the body of an error response is shown, in bytes.
@@ -168,20 +170,22 @@ func (o *operation) run(ctx context.Context, call registry.Call) (registry.Resul
 	if request.Body != nil {
 		body = bytes.NewReader(request.Body)
 	}
-	r, err := http.NewRequestWithContext(ctx, request.Method, request.URL, body)
+	var written atomic.Bool
+	r, err := http.NewRequestWithContext(webaddr.WhenWritten(ctx, func() { written.Store(true) }),
+		request.Method, request.URL, body)
 	if err != nil {
 		return registry.Result{}, failure(o.opts.API.Name, o.client, err)
 	}
 	r.Header = request.Header
 	resp, err := o.client.http.Do(r)
 	if err != nil {
-		return o.failed(ctx, start, err)
+		return o.failed(ctx, start, err, written.Load())
 	}
 	defer resp.Body.Close()
 	limit := o.opts.Limits.Result
 	data, err := io.ReadAll(io.LimitReader(resp.Body, limit+1))
 	if err != nil {
-		return o.failed(ctx, start, err)
+		return o.failed(ctx, start, err, true)
 	}
 	cut := int64(len(data)) > limit
 	if cut {
@@ -195,8 +199,8 @@ func (o *operation) run(ctx context.Context, call registry.Call) (registry.Resul
 	return out, nil
 }
 
-// failed returns the outcome of a call without a response.
-func (o *operation) failed(ctx context.Context, start time.Time, err error) (registry.Result, error) {
+// failed returns the outcome of a call without a response; sent reports that the API may have got it.
+func (o *operation) failed(ctx context.Context, start time.Time, err error, sent bool) (registry.Result, error) {
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return registry.ErrorResult(registry.ErrorTimeout,
@@ -206,7 +210,20 @@ func (o *operation) failed(ctx context.Context, start time.Time, err error) (reg
 		return registry.Result{}, fmt.Errorf("calling %q of API %q: %w",
 			o.op.Name, o.opts.API.Name, context.Cause(ctx))
 	}
-	return registry.Result{}, failure(o.opts.API.Name, o.client, err)
+	err = failure(o.opts.API.Name, o.client, err)
+	if sent && o.op.Method != http.MethodGet && o.op.Method != http.MethodHead {
+		err = unansweredError{err}
+	}
+	return registry.Result{}, err
+}
+
+// unansweredError is the failure of a call that may have had effects.
+type unansweredError struct{ error }
+
+func (e unansweredError) Unwrap() error { return e.error }
+
+func (unansweredError) Advice() string {
+	return "The API gave no result of the call, which may have had effects, so it was not repeated: check before you repeat it, or continue without the tool."
 }
 
 // result converts a response. The credentials of the settings are masked in it.

@@ -191,3 +191,29 @@ func TestCredentialsThatExpire(t *testing.T) {
 		})
 	}
 }
+
+// A call whose connection breaks may have had effects, unless it only reads or was not sent.
+func TestCallsWithoutAnswer(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/spec" {
+			_, _ = io.WriteString(w, `{"openapi":"3.0.0","info":{"title":"x","version":"1"},"paths":{"/it":{"post":{"operationId":"put","responses":{}},"get":{"operationId":"get","responses":{}}}}}`)
+			return
+		}
+		panic(http.ErrAbortHandler)
+	}))
+	defer s.Close()
+	for base, want := range map[string]map[string]bool{s.URL: {"put": true, "get": false}, "http://127.0.0.1:1": {"put": false, "get": false}} {
+		source := New(Options{API: apiAt(s.URL+"/spec", base), Limits: Limits{Document: 1 << 20, Result: 1 << 20, Schema: 1 << 20, Tools: 10}})
+		tools, _, err := source.Discover(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, tool := range tools {
+			_, err := tool.Run(t.Context(), registry.Call{Params: json.RawMessage(`{}`)})
+			advice, ok := errors.AsType[unansweredError](err)
+			if ok != want[tool.Name] || !errors.Is(err, registry.ErrSourceFailed) || ok && !strings.Contains(advice.Advice(), "may have had effects") {
+				t.Errorf("%s at %s: %v", tool.Name, base, err)
+			}
+		}
+	}
+}

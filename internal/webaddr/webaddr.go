@@ -13,6 +13,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"net/netip"
 	"net/url"
 	"os"
@@ -357,6 +358,12 @@ func NewTransport(maxHeader int64) *http.Transport {
 	return &http.Transport{Proxy: http.ProxyFromEnvironment, OnProxyConnectResponse: ProxyAnswer,
 		ForceAttemptHTTP2: true, HTTP2: &http.HTTP2Config{SendPingTimeout: 15 * time.Second},
 		TLSHandshakeTimeout: 10 * time.Second, MaxResponseHeaderBytes: maxHeader}
+}
+
+// WhenWritten returns a context for a request, with which written is called when the request is written.
+func WhenWritten(ctx context.Context, written func()) context.Context {
+	return httptrace.WithClientTrace(ctx,
+		&httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { written() }})
 }
 
 // maxRedirects is how many redirects [WithinOrigin] follows.

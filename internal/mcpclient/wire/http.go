@@ -9,7 +9,6 @@ import (
 	"io"
 	"maps"
 	"net/http"
-	"net/http/httptrace"
 	"net/url"
 	"regexp"
 	"slices"
@@ -121,7 +120,7 @@ func (h *HTTP) post(ctx context.Context, address string, m message) (*http.Respo
 		return nil, fmt.Errorf("encoding a message: %w", err)
 	}
 	var written atomic.Bool
-	r, err := http.NewRequestWithContext(whenWritten(ctx, func() { written.Store(true) }),
+	r, err := http.NewRequestWithContext(webaddr.WhenWritten(ctx, func() { written.Store(true) }),
 		http.MethodPost, address, bytes.NewReader(body))
 	if err != nil {
 		return nil, err
@@ -230,20 +229,13 @@ func (h *HTTP) deleteSession(ctx context.Context, revision string) {
 	ctx, cancel := context.WithTimeout(ctx, maxDelete)
 	defer cancel()
 	written := func() { time.AfterFunc(afterDelete, cancel) }
-	r, err := http.NewRequestWithContext(whenWritten(ctx, written), http.MethodDelete, h.endpoint, http.NoBody)
+	r, err := http.NewRequestWithContext(webaddr.WhenWritten(ctx, written), http.MethodDelete, h.endpoint, http.NoBody)
 	if err != nil {
 		return
 	}
 	if resp, err := h.do(r, revision); err == nil {
 		_ = resp.Body.Close()
 	}
-}
-
-// whenWritten returns a context for a request, with which written is called when the request is
-// written.
-func whenWritten(ctx context.Context, written func()) context.Context {
-	return httptrace.WithClientTrace(ctx,
-		&httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { written() }})
 }
 
 const eventStreamType = "text/event-stream"

@@ -18,6 +18,7 @@ import (
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/text"
 	"github.com/toolreg/toolreg/internal/timing"
+	"github.com/toolreg/toolreg/internal/webaddr"
 )
 
 // A server of a legacy revision sends messages that do not belong to any of our
@@ -52,7 +53,7 @@ func (s *Session) confirm(ctx context.Context) {
 	s.whileOpen(ctx, func(ctx context.Context) {
 		defer c.answered.close()
 		defer c.written.close()
-		s.notify(whenWritten(ctx, c.written.close), method, json.RawMessage("{}"))
+		s.notify(webaddr.WhenWritten(ctx, c.written.close), method, json.RawMessage("{}"))
 	})
 }
 
@@ -64,7 +65,7 @@ func (s *Session) listenToOwn(ctx context.Context, h *HTTP, c *confirmation) {
 		if h.SessionID() == "" {
 			return
 		}
-		s.listenUntil(whenWritten(ctx, c.requested.close), h.maxEvent,
+		s.listenUntil(webaddr.WhenWritten(ctx, c.requested.close), h.maxEvent,
 			func(ctx context.Context, last string) (io.ReadCloser, error) {
 				defer c.open.close()
 				for taken := 0; ; taken++ {

@@ -344,8 +344,7 @@ func fetch(ctx context.Context, address, agent string, allow []string, pinned bo
 	req.Header.Set("User-Agent", agent)
 	transport := webaddr.NewTransport(256 << 10)
 	transport.DisableCompression = true
-	dialer := &webaddr.Dialer{Allow: allow}
-	dialer.Through(transport, func(u *url.URL) (*url.URL, error) {
+	(&webaddr.Dialer{Allow: allow}).Through(transport, func(u *url.URL) (*url.URL, error) {
 		return http.ProxyFromEnvironment(&http.Request{URL: u})
 	})
 	defer transport.CloseIdleConnections()

@@ -189,7 +189,11 @@ func (q *requester) doOn(ctx context.Context, sess *session, r *request) (json.R
 		again := false
 		switch {
 		case err == nil && !ask.WantsInput(raw) && r.method == "tools/call":
-			return q.finished(ctx, sess, r, raw)
+			t, err := taskOf(raw)
+			if t != nil {
+				return q.await(ctx, sess, r, t)
+			}
+			return raw, err
 		case err == nil && !ask.WantsInput(raw):
 			return raw, nil
 		case ctx.Err() != nil:

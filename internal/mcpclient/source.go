@@ -21,12 +21,12 @@ import (
 // Source is one MCP server as a source of tools. It implements
 // [registry.Source] and io.Closer, and is safe for concurrent use.
 type Source struct {
-	opts          *Options
-	status        *status
-	pool          *pool          // connects
-	lists         *lister        // lists
-	requests      *requester     // calls
-	subscriptions *subscriptions // follows changes
+	opts           *Options
+	status         *status
+	pool           *pool      // connects
+	lists          *lister    // lists
+	requests       *requester // calls
+	*subscriptions            // follows changes
 
 	mu         sync.Mutex
 	discovered bool            // Discover was called before, so ask the server
@@ -292,26 +292,6 @@ func (s *Source) Close() error {
 		s.status.set(StateDisconnected, nil)
 	}
 	return nil
-}
-
-// Follow makes the shared process of the server call changed for every change that it
-// reports: of its lists, and of the resources passed to [Source.Subscribe]. A
-// restarted server may have other tools, so a restart is reported as a change too.
-// changed is called from any goroutine and must return at once. Call Follow before
-// Discover.
-func (s *Source) Follow(changed func(Change)) { s.subscriptions.follow(changed) }
-
-// Subscribe asks the shared process of the server to report changes of a resource until
-// [Source.Unsubscribe] is called; a process that is started later is asked too. Errors
-// are those of ReadResource.
-func (s *Source) Subscribe(ctx context.Context, uri string) error {
-	return s.subscriptions.add(ctx, uri)
-}
-
-// Unsubscribe ends a subscription made by [Source.Subscribe]. It does not start
-// the server.
-func (s *Source) Unsubscribe(ctx context.Context, uri string) error {
-	return s.subscriptions.remove(ctx, uri)
 }
 
 // fromListing creates tools from a stored listing, as if the server had just sent it.

@@ -22,8 +22,12 @@ type subscriptions struct {
 	resources map[string]subscription // by URI
 }
 
-// follow is [Source.Follow].
-func (s *subscriptions) follow(changed func(Change)) {
+// Follow makes the shared process of the server call changed for every change that it
+// reports: of its lists, and of the resources passed to [Source.Subscribe]. A
+// restarted server may have other tools, so a restart is reported as a change too.
+// changed is called from any goroutine and must return at once. Call Follow before
+// Discover.
+func (s *subscriptions) Follow(changed func(Change)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.changed = changed
@@ -38,8 +42,10 @@ func (s *subscriptions) report(c Change) {
 	}
 }
 
-// add is [Source.Subscribe].
-func (s *subscriptions) add(ctx context.Context, uri string) error {
+// Subscribe asks the shared process of the server to report changes of a resource until
+// [Source.Unsubscribe] is called; a process that is started later is asked too. Errors
+// are those of ReadResource.
+func (s *subscriptions) Subscribe(ctx context.Context, uri string) error {
 	ctx = caller.With(ctx, nil)
 	sess, err := s.requests.pool.live(ctx)
 	if err != nil {
@@ -103,8 +109,9 @@ func (s *subscriptions) control(ctx context.Context, sess *session, method, uri 
 	return s.requests.answerError(ctx, sess, method, raw, err)
 }
 
-// remove is [Source.Unsubscribe].
-func (s *subscriptions) remove(ctx context.Context, uri string) error {
+// Unsubscribe ends a subscription made by [Source.Subscribe]. It does not start
+// the server.
+func (s *subscriptions) Unsubscribe(ctx context.Context, uri string) error {
 	s.mu.Lock()
 	sub := s.resources[uri]
 	delete(s.resources, uri)

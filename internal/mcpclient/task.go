@@ -78,24 +78,12 @@ func readTask(raw json.RawMessage, legacy bool) (*task, error) {
 	}
 	switch {
 	case t.id == "":
-		return nil, errors.New("the server answered with a task that has no id")
+		return nil, &ask.InputError{Reason: "the server answered with a task that has no id"}
 	case len(t.id) > maxTaskID:
-		return nil, fmt.Errorf("the server answered with a task whose id is longer than %d bytes", maxTaskID)
+		return nil, &ask.InputError{
+			Reason: fmt.Sprintf("the server answered with a task whose id is longer than %d bytes", maxTaskID)}
 	}
 	return t, nil
-}
-
-// finished returns the result of an answered call; if the answer is a task, after waiting for it.
-func (q *requester) finished(ctx context.Context, sess *session,
-	r *request, raw json.RawMessage) (json.RawMessage, error) {
-	t, err := taskOf(raw)
-	switch {
-	case err != nil:
-		return nil, &ask.InputError{Reason: err.Error()}
-	case t != nil:
-		return q.await(ctx, sess, r, t)
-	}
-	return raw, nil
 }
 
 // The values of [TaskSupport].
@@ -202,11 +190,11 @@ func (q *requester) follow(ctx context.Context, sess *session, r *request, t *ta
 		if err != nil {
 			return nil, err
 		}
-		if t, err = readTask(raw, legacy); err == nil && t.id != id {
-			err = errors.New("the server answered with a task other than the one it was asked for")
+		if t, err = readTask(raw, legacy); err != nil {
+			return nil, err
 		}
-		if err != nil {
-			return nil, &ask.InputError{Reason: err.Error()}
+		if t.id != id {
+			return nil, &ask.InputError{Reason: "the server answered with a task other than the one it was asked for"}
 		}
 	}
 }
@@ -275,10 +263,7 @@ func resultOf(raw json.RawMessage) (json.RawMessage, error) {
 // task makes a request about a task; members are added to its params.
 func (c *session) task(ctx context.Context, method string, t *task,
 	members json.RawMessage, asked *ask.Request) (json.RawMessage, error) {
-	params, err := jsonx.Marshal(map[string]string{"taskId": t.id})
-	if err != nil {
-		return nil, err
-	}
+	params := json.RawMessage(`{"taskId":` + jsonx.Quote(t.id) + `}`)
 	return c.wire.Do(ctx, &wire.Request{Method: method, Params: withMembers(params, members), Name: t.id, Asked: asked})
 }
 

@@ -254,8 +254,7 @@ func (s *Source) Files() []string {
 	if s.opts.API.IsRemote() {
 		return nil
 	}
-	out := []string{s.opts.API.Spec}
-	out[0] = expand.From(s.opts.ProjectRoot, out[0])
+	out := []string{expand.From(s.opts.ProjectRoot, s.opts.API.Spec)}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, f := range s.files {

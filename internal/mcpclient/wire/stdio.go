@@ -48,7 +48,11 @@ func (l *Stdio) SkipLong() { l.lines.skipsLong = true }
 func (l *Stdio) Checked() { l.lines.checked = true }
 
 // Skipped returns the text so far on the server's stdout that is not a message.
-func (l *Stdio) Skipped() Skipped { return l.lines.skippedSoFar() }
+func (l *Stdio) Skipped() Skipped {
+	l.lines.mu.Lock()
+	defer l.lines.mu.Unlock()
+	return l.lines.skipped
+}
 
 // run implements [Link]. It reads until the end of stdout, even after ctx is done: a server that
 // blocks writing to its stdout would not notice that its stdin was closed.
@@ -239,10 +243,4 @@ func (l *lineReader) skip(line []byte) error {
 		return &AnswerError{"more than " + size(maxSkipped) + " of text on stdout that is not a message"}
 	}
 	return nil
-}
-
-func (l *lineReader) skippedSoFar() Skipped {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.skipped
 }

@@ -88,7 +88,7 @@ func featureRows() []Row {
 			Name: "serve.oauth.audience", Type: String, Looser: notByProject,
 			Doc: "URL of the MCP endpoint as clients reach it, such as https://tools.example.com/mcp: the resource in its metadata, and the audience that tokens must have.",
 		},
-		{Name: "serve.oauth.jwksUri", Type: String, Looser: notByProject, Doc: "Address of the issuer's keys; by default what its metadata say."},
+		{Name: "serve.oauth.jwksUri", Type: String, Looser: notByProject, Doc: "Address of the issuer's keys; by default the address in its metadata."},
 		{
 			Name: "serve.oauth.scopes", Type: Scopes, Names: Tools, Match: FoldedGlobs, Looser: notByProject,
 			Doc: "Scopes that every request needs; or an object from names or globs of tools to the scope that calls of them need, in which '*' is for every request.",
@@ -97,7 +97,7 @@ func featureRows() []Row {
 			Name: "serve.oauth.claims.name", Type: String, Default: `"sub"`, Looser: notByProject,
 			Doc: "Claim with the caller's name: the name of a claim, or names of nested ones with dots between them.",
 		},
-		{Name: "serve.oauth.claims.groups", Type: String, Default: `"groups"`, Looser: notByProject, Doc: "Claim with the caller's groups: a list, or one."},
+		{Name: "serve.oauth.claims.groups", Type: String, Default: `"groups"`, Looser: notByProject, Doc: "Claim with the caller's groups: a list, or a single group."},
 		{
 			Name: "serve.limits", Type: Objects, Merge: Unite, Strict: true,
 			Doc: "How many calls clients of serve may make in a time. The lists of all scopes apply.",
@@ -119,20 +119,20 @@ func featureRows() []Row {
 				{
 					Name: "per", Type: Duration, Required: true,
 					Check: refuse(outsideRange(math.MaxInt64), "must be a duration of more than 0", "such as 1m or 24h"),
-					Doc:   "The time, from the first call that is counted.",
+					Doc:   "Length of the time, which begins with the first call that is counted.",
 				},
 			},
 		},
 		{
 			Name: "serve.profiles", Type: Named, Merge: ByName, Strict: true, Loosens: always, CheckName: checkProfileName,
-			Doc: "What some clients of serve are offered, by name. A token names its profile, an address ends in it (/mcp/NAME), or --profile does.",
+			Doc: "Selections of tools, prompts and resources that clients of serve get, by name. A client gets the profile that its token, the end of the address (/mcp/NAME) or --profile names.",
 			Fields: []Row{
 				{Name: "preset", Type: String, Doc: "Only built-in tools of this preset, as in --preset."},
 				{Name: "source", Type: Strings, Globs: true, Names: Others, Doc: "Only tools of these sources: names or globs, as in --source."},
 				{Name: "server", Type: Strings, Globs: true, Names: Servers, Doc: "Only tools, prompts and resources of these MCP servers: names or globs."},
 				{Name: "category", Type: Strings, Doc: "Only tools of these categories."},
 				{Name: "tag", Type: Strings, Doc: "Only tools with one of these tags."},
-				{Name: "expose", Type: Choice, Choices: []string{"all", "search", "scripts"}, Default: `"all"`, Doc: "How these are offered, as in --expose."},
+				{Name: "expose", Type: Choice, Choices: []string{"all", "search", "scripts"}, Default: `"all"`, Doc: "How the selected tools are offered, as in --expose."},
 				{Name: "always", Type: Strings, Globs: true, Names: Tools, Doc: "With search or scripts: tools that are offered too, names or globs."},
 				{
 					Name: "rules", Type: Objects, Strict: true, Fields: ruleFields(),
@@ -266,10 +266,10 @@ func ruleFields() []Row {
 			Doc: "Name or glob of the callers: the names of tokens of serve, stdio, or local. Other calls do not match.",
 		},
 		{Name: "group", Type: String, Names: Others, Doc: "Name or glob of groups that the caller's token names (serve.oauth). Other calls do not match."},
-		{Name: "prompt", Type: String, Names: Others, Doc: "Name or glob of prompts of servers. The rule is about prompts alone, and allows, asks or denies."},
+		{Name: "prompt", Type: String, Names: Others, Doc: "Name or glob of prompts of servers. Such a rule applies only to prompts; its decision is allow, ask or deny."},
 		{
 			Name: "resource", Type: String, Names: Others,
-			Doc: "URI or glob of resources of servers. The rule is about resources alone, and allows, asks or denies.",
+			Doc: "URI or glob of resources of servers. Such a rule applies only to resources; its decision is allow, ask or deny.",
 		},
 		{
 			Name: "when", Type: String,

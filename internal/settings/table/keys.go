@@ -75,7 +75,7 @@ func compositeFields() []Row {
 			{Name: "tool", Type: String, Required: true, Doc: "Name of the tool."},
 			{Name: "params", Type: String, Doc: "jq expression over {params, steps, context} for its params; by default those of the composite."},
 			{Name: "if", Type: String, Doc: "jq expression; if it is false, the step is skipped."},
-			{Name: "continueOnError", Type: Bool, Default: "false", Doc: "Go on with the next step if the call fails."},
+			{Name: "continueOnError", Type: Bool, Default: "false", Doc: "Continue with the next step if the call fails."},
 		}},
 		{Name: "result", Type: String, Doc: "jq expression whose value is the result; by default the results of the steps that succeeded, joined."},
 		{Name: "script", Type: String, Doc: "File of a script that runs instead of steps, relative to the project root."},

@@ -34,8 +34,8 @@ const format = 1
 type File struct {
 	Version int     `json:"version"` // version of the file format
 	Tools   []Entry `json:"tools"`
-	// Names has the plain names of servers' tools whose server does not follow from
-	// Tools, because several have a tool of this name or the server has no entry.
+	// Names has the plain names whose server does not follow from Tools, because several servers
+	// have a tool of this name or the server has no entry.
 	Names map[string]string `json:"names,omitempty"`
 
 	user bool // it is the user's, not the project's
@@ -54,12 +54,12 @@ func (f *File) Has(name string) bool {
 	return slices.ContainsFunc(f.Tools, func(e Entry) bool { return e.IsNamed(name) })
 }
 
-// Keep leaves the tools that are meant.
+// Keep keeps only the tools that are meant.
 func (f *File) Keep(meant func(*Entry) bool) {
 	f.Tools = slices.DeleteFunc(f.Tools, func(e Entry) bool { return !meant(&e) })
 }
 
-// KeepOver leaves the tools that are meant, and adds the others of an older file.
+// KeepOver keeps the tools that are meant, and adds all others from an older file.
 func (f *File) KeepOver(older *File, meant func(*Entry) bool) {
 	f.Keep(meant)
 	for _, e := range older.Tools {
@@ -176,8 +176,8 @@ func (f *File) uniqueNames() map[string]string {
 	return out
 }
 
-// Owners returns the plain names of servers' tools with the server to which each
-// belongs. It omits names of which the file does not tell.
+// Owners returns the plain names of servers' tools with the server to which each belongs. It omits
+// names about which the file says nothing.
 func (f *File) Owners() map[string]string {
 	out := f.uniqueNames()
 	maps.Copy(out, f.Names)
@@ -185,8 +185,8 @@ func (f *File) Owners() map[string]string {
 	return out
 }
 
-// SetOwners sets to which server each plain name of the file's tools belongs. owner
-// returns "" for a name that belongs to nobody.
+// SetOwners sets to which server each plain name of the file's tools belongs. owner returns "" for
+// a name that belongs to no server.
 func (f *File) SetOwners(owner func(name string) string) {
 	f.Names = nil
 	for name, only := range f.uniqueNames() {

@@ -90,7 +90,7 @@ func (f *File) filter(drift func(registry.Diagnostic), strict bool) registry.Fil
 	}
 }
 
-// refusedTool returns what hides a tool, and calls drift with it.
+// refusedTool returns the reason why a tool is hidden, and passes it to drift.
 func refusedTool(t *registry.Tool, reason, hint string, drift func(registry.Diagnostic)) *registry.Hidden {
 	if drift != nil {
 		drift(registry.Diagnostic{Severity: registry.SeverityWarning,
@@ -192,7 +192,7 @@ func (s *Set) Owners() (all, own map[string]string, hasOwn bool) {
 	return all, own, hasOwn
 }
 
-// Servers returns the servers and APIs of which the files have tools.
+// Servers returns the servers and APIs whose tools are in the files.
 func (s *Set) Servers() []string {
 	var out []string
 	for _, f := range s.files() {

@@ -1,4 +1,4 @@
-// Package timing limits how long something takes, and waits, as long as a context lasts.
+// Package timing limits how long something takes, and waits no longer than a context lasts.
 package timing
 
 import (
@@ -15,8 +15,8 @@ func Limit(ctx context.Context, limit time.Duration, cause error) (context.Conte
 	return context.WithTimeoutCause(ctx, limit, cause)
 }
 
-// Until returns a context that also ends, by a cause, when a channel is closed. A nil channel never is. The caller calls stop at the
-// end.
+// Until returns a context that also ends, with a cause, when a channel is closed. A nil channel is
+// never closed. The caller must call stop.
 func Until(ctx context.Context, closed <-chan struct{}, cause error) (_ context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	go func() {

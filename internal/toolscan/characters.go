@@ -12,13 +12,13 @@ import (
 // manyInvisible is the number of invisible characters in a row that cannot be an accident.
 const manyInvisible = 4
 
-// characters reports characters that are not seen.
+// characters reports invisible characters.
 func (f *findings) characters(t string) {
 	rtl := strings.ContainsFunc(t, func(r rune) bool {
 		return unicode.In(r, unicode.Arabic, unicode.Hebrew, unicode.Syriac, unicode.Thaana, unicode.Nko)
 	})
 	var worst Severity
-	row, start := 0, 0    // how many are in a row, and where they begin
+	row, start := 0, 0    // length of the current row, and where it begins
 	first, last := -1, -1 // the worst row
 	prev := rune(0)
 	for i, r := range t {
@@ -66,8 +66,8 @@ func tagText(t string) string {
 	return b.String()
 }
 
-// invisible returns the severity of a character at an offset; "" for one that is seen, or
-// that its neighbours need.
+// invisible returns the severity of a character at an offset; "" for a visible character, and for
+// one that its neighbors need.
 func invisible(t string, at int, r, prev rune, rtl bool) Severity {
 	if r == '\n' || r == '\t' || r == '\r' || !text.Invisible(r) {
 		return ""
@@ -189,13 +189,13 @@ func (f *findings) mixed(t string) {
 }
 
 const (
-	// farLines and farBlanks are the numbers of empty lines and of blanks behind which a
-	// text is out of sight.
+	// farLines and farBlanks are the numbers of empty lines and of blanks after which text is out
+	// of sight.
 	farLines  = 12
 	farBlanks = 80
 )
 
-// layout reports text that is far from the rest.
+// layout reports text that is far away from the rest.
 func (f *findings) layout(t string) {
 	blanks, lines, start := 0, 0, 0
 	for i, r := range t {
@@ -229,7 +229,7 @@ var markups = []markup{
 	{lazy.NewRegexp(`(?i)</?(important|critical|instructions?|assistant|user|mandatory)>|(^|\n|[.!]\s|[*\[({])#*\s*(system|assistant|hidden)( (note|message|prompt|override|instructions?))?\s*:`), Medium},
 }
 
-// markup reports markup that is made for models.
+// markup reports markup that is meant for models.
 func (f *findings) markup(t string) {
 	if !strings.ContainsAny(t, "<[#:") {
 		return

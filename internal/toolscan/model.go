@@ -13,12 +13,12 @@ import (
 )
 
 // The model is linear: a sentence has features, each feature has a weight, and the sum says how
-// much the sentence reads as an instruction to a model rather than as the description of a tool.
+// much the sentence reads like an instruction to a model rather than the description of a tool.
 // Features are its words, pairs of words, and the concepts that its words stand for in any
-// language, alone, in pairs and in sequences. The weights come from the texts in testdata.
+// language, alone, in pairs and in sequences. The weights were trained with the texts in testdata.
 
 const (
-	// instruction is the rule of what the model finds.
+	// instruction is the rule for the model's findings.
 	instruction = "model-instruction"
 
 	// preference is the rule whose findings are at most medium.
@@ -26,13 +26,13 @@ const (
 )
 
 const (
-	// mediumScore and highScore are the scores from which a sentence is a finding. Of the tools
-	// of published servers that were left out of the training, 2.9 % have the first and 0.3 %
-	// the second.
+	// mediumScore and highScore are the scores from which a sentence is a finding. Among the tools
+	// of published servers that were not used for training, 2.9 % reach the first and 0.3 % the
+	// second.
 	mediumScore, highScore = 0.4, 2.6
 
-	// doubtScore is the score below which what a sentence has of a phrase or a name is no
-	// finding, unless that is of severity high: honest rules for the model name the same things.
+	// doubtScore is the score below which a phrase or a name in a sentence is not a finding, unless
+	// its severity is high: honest rules for the model name the same things.
 	doubtScore = mediumScore - 0.5
 
 	// featureBits is the number of bits of a feature's number, which is a hash.
@@ -44,7 +44,7 @@ const (
 	// window is the number of words that are judged together.
 	window = 48
 
-	// maxStem is the length in characters of the beginning of a word that is looked at, so that
+	// maxStem is the number of characters at the beginning of a word that are compared, so that
 	// inflected forms are the same.
 	maxStem = 5
 
@@ -109,7 +109,7 @@ func readConcepts() *lexicon {
 type model struct {
 	known   *names
 	score   func(features []uint32) float64
-	numbers []uint32 // of the features of a sentence, for use again
+	numbers []uint32 // of the features of a sentence, reused
 }
 
 // judge returns the part of a sentence with the highest score.
@@ -227,7 +227,7 @@ func (m *model) features(words []word) []uint32 {
 	return slices.Compact(out)
 }
 
-// stem returns what of a word is looked at: its beginning, or what sort of identifier it is.
+// stem returns the part of a word that is compared: its beginning, or its kind of identifier.
 func (m *model) stem(w string) string {
 	switch {
 	case m.known.own[w]:

@@ -46,7 +46,7 @@ type pattern struct {
 	gaps     []int // how many words may stand before each term
 }
 
-// meaning says that a word is a term, if others stand before it.
+// meaning says that a word is a term, if certain words precede it.
 type meaning struct {
 	term   int
 	prefix string   // for words that only begin with this
@@ -179,7 +179,7 @@ func (p *patterns) term(t string, classes map[string]string) int {
 	return n
 }
 
-// sentence is the words of a sentence, and the terms that each of them is.
+// sentence holds the words of a sentence and the terms of each.
 type sentence struct {
 	words []word
 	terms []int
@@ -199,7 +199,7 @@ func (p *patterns) findTerms(s *sentence) {
 	s.from = append(s.from, len(s.terms))
 }
 
-// meanings adds the terms of a list that the word at a position is.
+// meanings adds the terms in a list that the word at a position stands for.
 func (p *patterns) meanings(s *sentence, at int, list []meaning) {
 	for _, m := range list {
 		if m.prefix != "" && !strings.HasPrefix(s.words[at].text, m.prefix) || len(m.before) > at {

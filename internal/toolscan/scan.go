@@ -34,11 +34,11 @@ type Listing struct {
 	Resources    []json.RawMessage // as in resources/list and resources/templates/list
 }
 
-// Known is what a listing is compared with.
+// Known is the context with which a listing is compared.
 type Known struct {
 	Others  []string            // names of the tools of other servers
 	Servers []string            // names of other servers
-	Changed map[string][]string // tools that are not as they were approved or locked: name and parts that differ
+	Changed map[string][]string // tools that differ from what was approved or locked: name and changed parts
 }
 
 // ChangedDefinition is the rule of the findings about Known.Changed.
@@ -100,7 +100,7 @@ func newItem(raw json.RawMessage) item {
 	return item{name: tree.Get("name").Text(), raw: raw, tree: tree}
 }
 
-// definition scans every text in a definition, names of members included: a model reads
+// definition scans every text in a definition, including names of members, because a model reads
 // all of it.
 func (s *scanner) definition(it item) {
 	if it.tree == nil {
@@ -129,7 +129,7 @@ func (s *scanner) value(v *jsonx.Value) {
 	}
 }
 
-// exclude leaves out the names that the listing itself has.
+// exclude removes from the known names those in the listing itself.
 func (s *scanner) exclude(tools []item) {
 	for _, tool := range tools {
 		s.known.own[fold(tool.name)] = true
@@ -242,8 +242,8 @@ type Finding struct {
 }
 
 const (
-	// before and after are the numbers of bytes of a text that are shown around what was
-	// found, and longest that of the whole.
+	// before and after are the numbers of bytes that are shown on either side of a finding, and
+	// longest is the maximum length of the excerpt.
 	before, after = 24, 60
 	longest       = 240
 )

@@ -54,7 +54,7 @@ func (s *scanner) text(t string) {
 
 const (
 	// minSentence is the number of words from which an identifier is read as a sentence, and
-	// maxIdentifier the length in bytes up to which.
+	// maxIdentifier its maximum length in bytes.
 	minSentence   = 3
 	maxIdentifier = 256
 )
@@ -233,7 +233,7 @@ func (s *scanner) endSentence(t string) {
 		s.matched[m.rule] = m.severity
 		s.addFinding(m.rule, m.severity, excerpt(t, words[from].start, words[to].end))
 	})
-	if prefers { // a wish that is no more than medium
+	if prefers { // a preference, which is medium at most
 		said.score = min(said.score, (mediumScore+highScore)/2)
 	}
 	s.keep(said)
@@ -248,10 +248,10 @@ func (s *scanner) isKnown(m *pattern) bool {
 	return ok && severity.rank() <= m.severity.rank() && m.rule != preference
 }
 
-// otherTools checks a sentence for instructions about the tools of other servers. What is less
-// than certain is a finding if the sentence is suspect.
+// otherTools checks a sentence for instructions about the tools of other servers. An uncertain
+// match counts only if the sentence is suspect.
 func (s *scanner) otherTools(t string, suspect bool) {
-	called := -nearby - 1 // the last word that calls
+	called := -nearby - 1 // position of the last word that means calling
 	words := s.sentence.words
 	for i, w := range words {
 		if s.sentence.isTerm(i, s.rules.calling) {
@@ -280,10 +280,10 @@ func (s *scanner) otherTools(t string, suspect bool) {
 	}
 }
 
-// nearby is how many words after a verb the name that it is about may stand.
+// nearby is the maximum number of words between a verb and the name that it is about.
 const nearby = 3
 
-// steers reports whether a word that tells what to do stands near a position.
+// steers reports whether a word that gives an instruction is near a position.
 func (s *scanner) steers(at int) bool {
 	for i := max(0, at-2*nearby); i <= at+2*nearby && i < len(s.sentence.words); i++ {
 		if s.sentence.isTerm(i, s.rules.steering) {
@@ -293,8 +293,7 @@ func (s *scanner) steers(at int) bool {
 	return false
 }
 
-// endText adds the finding of the model about a text, unless one of those found since is as
-// severe.
+// endText adds the model's finding about a text, unless one found since is as severe.
 func (s *scanner) endText(since int) {
 	severity := Medium
 	if s.worst.score >= highScore {
@@ -306,7 +305,7 @@ func (s *scanner) endText(since int) {
 	}
 }
 
-// keep remembers the sentence of a text with the highest score.
+// keep keeps the sentence of a text with the highest score.
 func (s *scanner) keep(said scored) {
 	if said.score > s.worst.score {
 		s.worst = said

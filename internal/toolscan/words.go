@@ -14,7 +14,7 @@ import (
 )
 
 // word is a word of a text: in lower case, with letters that resemble Latin ones replaced and
-// invisible characters removed, so that rules need one form only.
+// invisible characters removed, so that rules need only one form.
 type word struct {
 	text       string // or fileWord, addressWord
 	raw        string // as written, without the punctuation around it
@@ -31,10 +31,10 @@ const (
 	imageWord   = "$image"      // an image that a reply would load
 )
 
-// maxWord is the length in bytes beyond which a word is not looked at.
+// maxWord is the length in bytes beyond which a word is ignored.
 const maxWord = 80
 
-// minText is the length in bytes of the shortest text that says something.
+// minText is the length in bytes of the shortest text that can mean something.
 const minText = 4
 
 // isInHome reports whether a folded chunk is a path in a person's home folder.
@@ -44,8 +44,7 @@ func isInHome(chunk string) bool {
 		func(start string) bool { return strings.HasPrefix(chunk, start) && len(chunk) > len(start) })
 }
 
-// isSecretName reports whether a chunk is a variable that has a secret, as written in
-// capitals.
+// isSecretName reports whether a chunk is a variable in capitals that contains a secret.
 func isSecretName(chunk string) bool {
 	chunk = strings.Trim(chunk, "`\"'()$%{},.;:")
 	return strings.Contains(chunk, "_") && strings.ToUpper(chunk) == chunk &&
@@ -141,8 +140,8 @@ func lookalike(r rune) rune {
 	return r
 }
 
-// unwrapped returns a text in which words that a line break divides are whole. It also joins
-// words that were meant to be two.
+// unwrapped returns a text in which words that a line break divides are joined. It also joins words
+// that were meant to be two.
 func unwrapped(t string) string {
 	if !strings.Contains(t, "\n") {
 		return t
@@ -274,7 +273,7 @@ func plainName(name string) string {
 	}, name)
 }
 
-// skeleton returns the form that plain names have in common if they look the same.
+// skeleton returns the form that plain names share if they look the same.
 func skeleton(plain string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(strings.Map(func(r rune) rune {
 		switch r {
@@ -309,7 +308,7 @@ func (n *names) similar(name string) (severity Severity, words string) {
 	return "", ""
 }
 
-// isInflection reports whether two names differ in a number or a plural. A doubled s is no
+// isInflection reports whether two names differ only in a number or a plural. A doubled s is not a
 // plural.
 func isInflection(a, b string) bool {
 	if strings.Count(a, "ss") != strings.Count(b, "ss") || strings.Contains(a+" "+b, "sss") {

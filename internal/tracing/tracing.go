@@ -1,6 +1,6 @@
-// Package tracing carries the trace of a request on to those who take part in it, as in W3C
-// Trace Context and Baggage, and makes spans for a provider of OpenTelemetry. Without a
-// provider there are no spans, and the trace is handed on unchanged.
+// Package tracing passes the trace of a request on to the other participants, as in W3C Trace
+// Context and Baggage, and creates spans for an OpenTelemetry provider. Without a provider there
+// are no spans, and the trace is passed on unchanged.
 package tracing
 
 import (
@@ -19,11 +19,11 @@ import (
 	"go.opentelemetry.io/otel/trace/noop"
 )
 
-// The names of what is handed on, as in HTTP headers and in _meta of MCP.
+// names returns the names of the values that are passed on, as in HTTP headers and in MCP's _meta.
 func names() []string { return []string{"traceparent", "tracestate", "baggage"} }
 
-// Extract returns a context with the trace that get has by these names. What is malformed
-// or too long is dropped. Without a trace it returns ctx.
+// Extract returns a context with the trace whose values get returns for these names. It drops
+// values that are malformed or too long. Without a trace it returns ctx.
 func Extract(ctx context.Context, get func(name string) string) context.Context {
 	carrier := propagation.MapCarrier{}
 	for _, name := range names() {
@@ -37,7 +37,7 @@ func Extract(ctx context.Context, get func(name string) string) context.Context 
 	return propagation.Baggage{}.Extract(propagation.TraceContext{}.Extract(ctx, carrier), carrier)
 }
 
-// Inject calls set with what the context has to hand on.
+// Inject calls set with the values of the context's trace.
 func Inject(ctx context.Context, set func(name, value string)) {
 	if !trace.SpanContextFromContext(ctx).IsValid() && baggage.FromContext(ctx).Len() == 0 {
 		return
@@ -52,7 +52,7 @@ func Inject(ctx context.Context, set func(name, value string)) {
 	}
 }
 
-// FromEnviron is Extract from the variables of a process, "K=V".
+// FromEnviron is Extract for the variables of a process, "K=V".
 func FromEnviron(ctx context.Context, environ []string) context.Context {
 	return Extract(ctx, func(name string) string {
 		for _, entry := range environ {
@@ -64,7 +64,7 @@ func FromEnviron(ctx context.Context, environ []string) context.Context {
 	})
 }
 
-// Environ returns the variables of a child, with those that hand on the trace.
+// Environ returns the variables of a child, including those of the trace.
 func Environ(ctx context.Context, environ []string) []string {
 	added := false
 	Inject(ctx, func(name, value string) {
@@ -79,7 +79,7 @@ func Environ(ctx context.Context, environ []string) []string {
 // Scope is the name of the instrumentation scope of spans and metrics.
 const Scope = "github.com/toolreg/toolreg"
 
-// Kind is what a span is about.
+// Kind says what a span describes.
 type Kind int
 
 // The kinds of spans.
@@ -105,8 +105,7 @@ type Span struct {
 
 type spanKey struct{}
 
-// Start begins a span within that of the context. If nothing is exported, it returns ctx
-// and nil.
+// Start begins a span within the context's span. If nothing is exported, it returns ctx and nil.
 func Start(ctx context.Context, kind Kind, name string) (context.Context, *Span) {
 	of := [...]struct {
 		span                  trace.SpanKind
@@ -123,7 +122,7 @@ func Start(ctx context.Context, kind Kind, name string) (context.Context, *Span)
 	measured := err == nil && histogram.Enabled(ctx)
 	inner, span := otel.Tracer(Scope).Start(ctx, name, trace.WithSpanKind(of.span))
 	if c := span.SpanContext(); !c.IsValid() || c.SpanID() == trace.SpanContextFromContext(ctx).SpanID() {
-		// It is the span of a tracer that makes no spans.
+		// The span comes from a tracer that creates no spans.
 		if !measured {
 			return ctx, nil
 		}
@@ -142,15 +141,15 @@ func Current(ctx context.Context) *Span {
 	return s
 }
 
-// Set sets an attribute; an empty text is none.
+// Set sets an attribute; an empty text sets none.
 func (s *Span) Set(name string, value any) {
 	if kv, ok := attributeOf(name, value); s != nil && ok {
 		s.span.SetAttributes(kv)
 	}
 }
 
-// Label sets an attribute that the histogram has, too. Its values must be few, and not a
-// caller's.
+// Label sets an attribute that the histogram gets too. It must have few values, and none that
+// callers choose.
 func (s *Span) Label(name string, value any) {
 	if kv, ok := attributeOf(name, value); s != nil && ok {
 		s.span.SetAttributes(kv)
@@ -158,7 +157,7 @@ func (s *Span) Label(name string, value any) {
 	}
 }
 
-// Target sets an attribute as Label does, and appends the value to the name of the span.
+// Target sets an attribute like Label, and appends the value to the name of the span.
 func (s *Span) Target(attribute, value string) {
 	if s != nil {
 		s.name += " " + value
@@ -167,7 +166,7 @@ func (s *Span) Target(attribute, value string) {
 	}
 }
 
-// Fail marks the work as failed, by one of a few words.
+// Fail marks the work as failed; word is one of a few categories.
 func (s *Span) Fail(word string) {
 	if s != nil {
 		s.failed = word

@@ -29,7 +29,7 @@ func (m *Merged) Tighten() []registry.Diagnostic {
 			was, at := base.before(row)
 			loose := row.Looser != nil && row.Looser(e.Value, was)
 			switch {
-			case loose && (row.Secret || row.FilesOnly):
+			case loose && !strings.HasPrefix(row.Name, "sandbox."):
 				out = append(out, registry.Warning("setting_not_for_projects", "",
 					fmt.Sprintf("%s: %s is ignored, because a project cannot set it", e.Origin, row.Name), hintElsewhere))
 			case loose:

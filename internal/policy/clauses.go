@@ -412,10 +412,13 @@ func sandboxRequired(m *matter, v Verdict) (Verdict, bool) {
 }
 
 func contestedName(m *matter, v Verdict) (Verdict, bool) {
-	by := m.contested()
+	t, by := m.tool, m.tool.Contested
+	if m.call != nil && (m.call.Tool == t.Qualified() || m.call.Tool == t.Server+"__"+t.PlainName()) {
+		by = "" // the call names the tool's server
+	}
 	return Verdict{Origin: originDefault, Firm: true, Contested: by, Reason: fmt.Sprintf(
 		"server %q failed, comes before %q, and may have a tool of this name; %s means that of %q", by,
-		m.tool.Server, m.tool.Qualified(), m.tool.Server)}, by != "" && v.runs()
+		t.Server, t.Qualified(), t.Server)}, by != "" && v.runs()
 }
 
 // noAnswers denies a call that needs an answer while answers cannot be read.

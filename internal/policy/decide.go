@@ -113,15 +113,19 @@ func (f *facts) decideParts() Verdict {
 	}
 	var v Verdict
 	var commands []CommandVerdict
+	seen := map[CommandVerdict]bool{}
 	var changes []Change
 	var changed []string
 	decided := f.parts[0] // whose verdict is that of the line
 	for i, m := range f.parts {
 		c := m.amend(m.decide(deciding()), ofPart())
-		commands = text.AppendNew(commands, CommandVerdict{
+		said := CommandVerdict{
 			Text: m.part.Text, Root: m.part.Root(), Decision: c.Decision, Reason: c.Reason, Origin: c.Origin,
 			Clause: c.Clause, remember: c.remember, moved: m.elsewhere != "",
-		})
+		}
+		if !seen[said] {
+			commands, seen[said] = append(commands, said), true
+		}
 		changed = append(changed, c.changed...)
 		if len(c.Changes) > 0 {
 			changes = c.Changes
@@ -148,7 +152,8 @@ func (f *facts) decideParts() Verdict {
 // scopes returns the scopes that an "always" could be remembered for. There are
 // none if a rule or a doubt would ask again regardless.
 func (f *facts) scopes(v Verdict) []Scope {
-	if v.Firm || v.Rule != nil && !f.isDefaultRule(v.Rule) ||
+	set, ok := f.policy.Defaults[f.category] // which approvals override
+	if v.Firm || v.Rule != nil && !(ok && reflect.DeepEqual(set, *v.Rule)) ||
 		f.changes(f.policy.Guarded)+f.changes(f.policy.NewHidden) != "" {
 		return nil
 	}
@@ -193,11 +198,4 @@ func (f *facts) commandScopes(commands []CommandVerdict) (scopes []Scope) {
 		scopes = append(scopes, Scope{Kind: ScopeCommand, Values: covers})
 	}
 	return scopes
-}
-
-// isDefaultRule reports whether r is one of the category defaults, which are
-// overridden by approvals.
-func (f *facts) isDefaultRule(r *Rule) bool {
-	set, ok := f.policy.Defaults[f.category]
-	return ok && reflect.DeepEqual(set, *r)
 }

@@ -169,15 +169,6 @@ func (f *facts) isEdit() bool {
 	return len(f.subject.Paths) > 0 && !slices.ContainsFunc(f.subject.Paths, func(p string) bool { return !isInside(p) })
 }
 
-// contested returns a server that may have the tool's name, unless the call names the tool's server.
-// See [registry.Tool.Contested].
-func (f *facts) contested() string {
-	if f.call != nil && (f.call.Tool == f.tool.Qualified() || f.call.Tool == f.tool.Server+"__"+f.tool.PlainName()) {
-		return ""
-	}
-	return f.tool.Contested
-}
-
 // changes returns the first path that the call may change and for which meant is true; "" if there
 // is none.
 func (f *facts) changes(meant func(path string) bool) string {

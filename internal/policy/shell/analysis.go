@@ -26,6 +26,7 @@ type findings struct {
 	inside     []Inside
 	trees      []string          // files and folders that are moved or removed with all that is in them
 	rounds     int               // of the bodies of loops
+	shown      int               // bytes of the texts of commands
 	inner      int               // commands found inside wrappers
 	innerWords int               // number of words in these commands
 	parsers    [2]*syntax.Parser // for Bash and POSIX
@@ -41,6 +42,9 @@ type findings struct {
 
 func (a *analysis) addCommand(c Command) {
 	c.outer, c.dir, c.moved = a.outer, a.dir, a.location != a.begin
+	if a.shown += len(c.Text); a.shown > maxInnerWords { // a part may have the text of the whole line
+		c.Text = text.Clip(c.Text, maxCover)
+	}
 	a.commands = append(a.commands, c)
 }
 

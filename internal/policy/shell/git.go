@@ -25,7 +25,9 @@ func gitRuns(read *reading, args []word) runs {
 		case x.name == "--config-env":
 			r.dynamic = true
 		case x.name == "-c":
-			r.gitAlias(x.value, sub, rest)
+			if name, value, _ := strings.Cut(x.value.text, "="); strings.EqualFold(name, "alias."+sub) {
+				r.commands = append(r.commands, gitCommand(word{text: value, known: x.value.known}, rest))
+			}
 		case x.kind == kindRuns: // git appends the repository to some of them
 			r.scripts = append(r.scripts, x.value.text+" "+joinWords(operands(rest)))
 			// After an assignment, the repository becomes the program.
@@ -70,15 +72,6 @@ func gitRuns(read *reading, args []word) runs {
 	}
 	r.shell = POSIX
 	return r
-}
-
-// gitAlias adds the command that an alias means if sub is the alias that a setting
-// NAME=VALUE defines. The name is not case-sensitive.
-func (r *runs) gitAlias(setting word, sub string, rest []word) {
-	name, value, _ := strings.Cut(setting.text, "=")
-	if alias, ok := strings.CutPrefix(strings.ToLower(name), "alias."); ok && strings.EqualFold(alias, sub) {
-		r.commands = append(r.commands, gitCommand(word{text: value, known: setting.known}, rest))
-	}
 }
 
 // mayBeAlias reports whether git may read a word as an alias of its configuration: it is not one of

@@ -45,6 +45,25 @@ func TestLimitsOfAnalysis(t *testing.T) {
 	}
 }
 
+// The texts of parts are shortened, and values of env are not read, where that would take far more than the line.
+func TestLongLines(t *testing.T) {
+	var line strings.Builder
+	for i := range 11000 {
+		fmt.Fprintf(&line, "A%05d=b ", i)
+	}
+	shown := 0
+	for _, c := range Read(Bash, line.String(), "").Commands {
+		shown += len(c.Text)
+	}
+	if shown > 3*maxInnerWords {
+		t.Errorf("%d bytes of texts", shown)
+	}
+	commands := Read(Bash, "env "+strings.Repeat("-S "+strings.Repeat("a", 30)+" ", 250), "").Commands
+	if !slices.ContainsFunc(commands, func(c Command) bool { return c.Refused }) {
+		t.Error("values of env were read")
+	}
+}
+
 // Of a line in another grammar the first word of each piece counts as a program.
 func TestLineInAnotherGrammar(t *testing.T) {
 	var got []string

@@ -436,6 +436,7 @@ func (a *analysis) enter(words []word) (short []word, where location) {
 // assigns adds the assignments of a simple command, which may consist of nothing
 // else.
 func (a *analysis) assigns(c *syntax.CallExpr) {
+	text := a.textOf(c)
 	for _, as := range c.Assigns {
 		if as.Name == nil {
 			continue
@@ -445,9 +446,9 @@ func (a *analysis) assigns(c *syntax.CallExpr) {
 		}
 		if a.isPlainVariable(as) ||
 			len(c.Args) == 0 && isLocalVariable(as.Name.Value) && as.Index == nil && as.Array == nil {
-			a.addCommand(Command{Text: a.textOf(c), Passes: true})
+			a.addCommand(Command{Text: text, Passes: true})
 		} else {
-			a.doubt(a.textOf(c), "it sets the variable %s", as.Name.Value)
+			a.doubt(text, "it sets the variable %s", as.Name.Value)
 		}
 		a.evaluate = a.evaluate || as.Index != nil
 		a.pieces(a.word(as.Value))

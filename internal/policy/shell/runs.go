@@ -22,6 +22,7 @@ type runs struct {
 
 	passes    bool   // it does nothing besides running the commands
 	through   bool   // a rule that allows the program allows the commands, too
+	scanned   int    // bytes that splits has read
 	tooMany   bool   // there are too many commands to analyze; only the first is in commands
 	evaluates bool   // it evaluates the values of variables as code
 	variables []word // NAME=VALUE for the commands it runs
@@ -29,6 +30,8 @@ type runs struct {
 
 // splits adds the command in a value that env splits into words by its own rules.
 func (r *runs) splits(w word) {
+	r.scanned += len(w.text)
+	r.tooMany = r.tooMany || r.scanned > maxInnerWords
 	text := strings.NewReplacer(`\_`, " ", `\t`, " ", `\n`, " ", `\v`, " ",
 		`\f`, " ", `\r`, " ", `\c`, " ", `"`, "", "'", "").Replace(w.text)
 	command := []word{{text: "env", known: true}}
@@ -76,7 +79,7 @@ func (t *table) wrapped(name string, words []word, stdin *word) runs {
 	}
 	r.commands = append(r.commands, o.attached...)
 	for _, x := range o.options {
-		if x.kind == kindSplits {
+		if x.kind == kindSplits && !r.tooMany {
 			r.splits(word{text: x.value.text + " " + joinWords(args[o.rest:]), known: x.value.known})
 			// The first argument may be the option itself.
 			r.splits(word{text: x.value.text + " " + joinWords(args[min(1, len(args)):]), known: x.value.known})

@@ -116,12 +116,13 @@ func (r *runs) changes(name string, args []word) {
 	default:
 		return
 	}
+	recursive := name == "rm" && t.given("recursive", args)
 	for _, w := range files {
 		if w.text = strings.TrimSuffix(w.text, "/"); strings.Contains(w.text, "{}") {
 			w.known = false // find and xargs replace it
 		}
 		r.written(w)
-		if name == "rm" && t.given("recursive", args) {
+		if recursive {
 			r.trees = append(r.trees, w.text)
 		}
 	}

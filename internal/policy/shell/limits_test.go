@@ -62,6 +62,10 @@ func TestLongLines(t *testing.T) {
 	if !slices.ContainsFunc(commands, func(c Command) bool { return c.Refused }) {
 		t.Error("values of env were read")
 	}
+	l := Read(Bash, "find "+strings.Repeat("a ", 50)+strings.Repeat("-name b ", 50)+"-delete", "")
+	if len(l.Trees) > maxInner || l.Commands[0].Unclear == "" {
+		t.Errorf("%d files that find deletes", len(l.Trees))
+	}
 }
 
 // Of a line in another grammar the first word of each piece counts as a program.

@@ -138,7 +138,7 @@ func (r *runs) deletes(args []word) {
 			names = append(names, args[i+1])
 		}
 	}
-	r.unclear = r.unclear || len(folders)*len(names) > maxInnerWords
+	r.unclear = r.unclear || len(folders)*len(names) > maxInner
 	for _, folder := range folders {
 		if len(names) == 0 {
 			r.ruined(folder)

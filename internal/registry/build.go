@@ -176,7 +176,7 @@ func (b *builder) putPlain(t *Tool) {
 		t.Lent = o.Lent && (o.Other || b.passed[t.Name] || len(b.failed) > 0)
 		if t.Lent {
 			b.diagnose(SeverityInfo, codeNameLent, t.Source, t.Name,
-				fmt.Sprintf("server %q has the name %q only by the lock file of this project, which is not trusted: settings that allow %q by this name do not apply",
+				fmt.Sprintf("server %q has the name %q only because of the lock file of this project, which is not trusted: settings that allow %q by this name do not apply",
 					t.Server, t.Name, t.Name),
 				"in rules, name "+t.Qualified())
 		}

@@ -19,6 +19,11 @@ func TestLimitsOfAnalysis(t *testing.T) {
 		}
 		return b.String()
 	}
+	values := func(program string) func(n int) string {
+		return func(n int) string {
+			return program + " '--x=" + strings.Repeat("=", 63) + strings.Repeat(" ", n) + "rm'"
+		}
+	}
 	for name, tt := range map[string]struct {
 		line func(n int) string
 		most int
@@ -30,7 +35,9 @@ func TestLimitsOfAnalysis(t *testing.T) {
 		"variables": {func(n int) string { return strings.Repeat("PAGER=", n) + "rm" }, maxNesting},
 		"wrappers":  {func(n int) string { return strings.Repeat("nice ls;", n-1) + "nice rm" }, maxInner},
 		"words":     {func(n int) string { return "nice -Z " + strings.Repeat("a ", n-1) + "rm" }, 1024},
-		"values":    {func(n int) string { return "nice '--x=" + strings.Repeat("=", 63) + strings.Repeat(" ", n) + "rm'" }, maxInnerWords/64 - 34},
+		"values":    {values("nice"), maxInnerWords/64 - 34},
+		"runner":    {values("uv run"), maxInnerWords/64 - 34},
+		"splits":    {func(n int) string { return "env " + strings.Repeat("-S a ", n) + "rm " + strings.Repeat("x", 8000) }, 64},
 		"parens":    {func(n int) string { return "rm; " + strings.Repeat("(", n) }, maxParens - 1},
 		"scripts":   {func(n int) string { return scripts(n-2) + "eval rm" }, maxInner}, // besides the line itself
 	} {

@@ -29,9 +29,9 @@ func New(e *cli.Env) *cobra.Command {
 		Use:   "tasks [ID]",
 		Short: "Show calls that servers are still working on",
 		Long: `Show the tasks that "toolreg call --detach" started. With an id, or the beginning of
-one, show the state of that task or, if it is done, print the result as "toolreg call"
-does. --wait waits for the result. If a task asks a question, you are asked as during
-a call.
+one, show the state of that task or, if it is done, print the result as
+"toolreg call" does. --wait waits for the result. If a task asks a question, you
+are asked as during a call.
 
 In a pipe each task is one line: id, tool and time, separated by tabs. A task is
 forgotten after 30 days; its server may forget it earlier.

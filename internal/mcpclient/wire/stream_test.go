@@ -372,6 +372,7 @@ func TestChangesWhileTheStreamIsAway(t *testing.T) {
 			stop := s.Listen(t.Context(), mcp.NotificationSubscriptions{ToolsListChanged: true, ResourceSubscriptions: []string{"x:/a"}})
 			time.Sleep(open + 7*time.Second/2)
 			stop()
+			synctest.Wait() // no change comes later
 			close(changes)
 			var got []Change
 			for c := range changes {

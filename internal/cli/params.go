@@ -125,7 +125,8 @@ func (c *Config) baseParams(ctx context.Context, o *ParamsOptions,
 	case o.params != "":
 		return []byte(o.params), true, nil
 	case o.file != "":
-		if data, err = c.ReadInput(ctx, o.file, "params", registry.MaxParamsBytes); err != nil {
+		data, err = c.ReadInput(ctx, o.file, "params", registry.MaxParamsBytes)
+		if err != nil && len(data) <= registry.MaxParamsBytes { // params that are too large are invalid
 			return nil, false, &UsageError{Err: fmt.Errorf("reading params: %w", err)}
 		}
 		return data, true, nil

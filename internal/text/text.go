@@ -7,13 +7,14 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/bmatcuk/doublestar/v4"
+
+	"github.com/toolreg/toolreg/internal/lazy"
 )
 
 // Ellipsis shows where something was cut.
@@ -33,9 +34,11 @@ func WithoutMark[T Bytes](s T) T {
 	return s
 }
 
+var xmlEncoding = lazy.NewRegexp(`^<\?xml\s[^>]*\bencoding\s*=\s*["']([\w.-]+)`)
+
 // XMLEncoding returns the encoding that an XML declaration at the beginning of s names, or "" if s is UTF-8 anyway.
 func XMLEncoding(s []byte) string {
-	name := regexp.MustCompile(`^<\?xml\s[^>]*\bencoding\s*=\s*["']([\w.-]+)`).FindSubmatch(s[:min(len(s), 1024)])
+	name := xmlEncoding.Get().FindSubmatch(s[:min(len(s), 1024)])
 	if name == nil || utf8.Valid(s) {
 		return ""
 	}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -15,6 +14,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/lazy"
 	"github.com/toolreg/toolreg/internal/text"
 )
 
@@ -190,6 +190,8 @@ func (s *Session) initialize(ctx context.Context) (Opening, error) {
 	return Opening{revision, server}, nil
 }
 
+var unknownField = lazy.NewRegexp(`(?i)\b(unrecognized|unknown|additional) (field|key|propert)`)
+
 // olderIn returns the newest revision before asked that a server which refused initialize may
 // accept: one that the refusal names, or any if it says that a field is unknown; "" if there is none.
 func olderIn(err error, asked string) string {
@@ -200,7 +202,10 @@ func olderIn(err error, asked string) string {
 	if refused, ok := errors.AsType[*jsonrpc.Error](err); ok {
 		said = refused.Message + string(refused.Data)
 	}
-	unknown := regexp.MustCompile(`(?i)\b(unrecognized|unknown|additional) (field|key|propert)`).MatchString(said)
+	if said == "" {
+		return ""
+	}
+	unknown := unknownField.Get().MatchString(said)
 	for _, ours := range Revisions() {
 		if ours < asked && (unknown || strings.Contains(said, ours)) {
 			return ours

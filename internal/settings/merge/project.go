@@ -136,8 +136,8 @@ func looserThan(key string, origin layers.Origin, was *jsonx.Value, at layers.Or
 // OverPerson describes how a project's settings change those of the system and of the person, for
 // the trust question: values and entries that they replace, questions where the person's defaults
 // deny, and composites that call a tool which the person has hidden. Settings that allow more than
-// the defaults are listed separately. builtin returns the name of the built-in
-// tool with a name or an alias, or "" if there is none.
+// the defaults are listed separately. builtin returns the name of the built-in tool with a name or
+// an alias, or "" if there is none.
 func OverPerson(x *table.Index, below []*layers.Layer, project *layers.Layer, builtin func(name string) string) []string {
 	if project == nil {
 		return nil

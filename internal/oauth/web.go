@@ -360,11 +360,3 @@ func (e *tokenError) mayPass() bool {
 		http.StatusTooManyRequests}, e.status) ||
 		slices.Contains([]string{"server_error", "temporarily_unavailable", "slow_down"}, e.code)
 }
-
-// takeNonce returns the nonce of a response; "" if there is none or it is unusable.
-func takeNonce(h http.Header) string {
-	if nonce := h.Get("DPoP-Nonce"); len(nonce) <= 1<<10 && isToken(nonce) {
-		return nonce
-	}
-	return ""
-}

@@ -30,8 +30,8 @@ type Caller struct {
 	Token string
 	// Groups are the groups that its token says it belongs to, for rules and limits.
 	Groups []string
-	// Scopes are those of its access token (serve.oauth). nil means that its token has no scopes,
-	// so calls require none.
+	// Scopes are those of its access token (serve.oauth). nil means that it has another kind of
+	// token or none, so its calls require no scope. An access token without scopes has an empty list.
 	Scopes []string
 	// Profile is the name of the profile whose tools it sees; "" means all tools.
 	Profile string

@@ -106,7 +106,7 @@ func (p *Page) Examples(t *registry.Tool, callAs string) {
 }
 
 // paramTable returns the table of a tool's params. It has no rows if the tool
-// has no params. [Table.Text] formats it.
+// has no params. [ui.Table.Text] formats it.
 func paramTable(ctx context.Context, def *registry.Definition) *ui.Table {
 	t := &ui.Table{Header: []string{"PARAM", "TYPE", "REQUIRED", "DEFAULT", "ALLOWED", "EXAMPLE", "DESCRIPTION"},
 		Whole: []string{"DESCRIPTION", "ALLOWED", "EXAMPLE", "DEFAULT", "TYPE"}}

@@ -221,8 +221,8 @@ type Found struct {
 	reach    *reach // nil if Tool belongs to Registry
 }
 
-// reach says which of the three tools a found tool is through which a model reaches tools that are
-// not declared.
+// reach says which of search_tools, describe_tools and call_tool a found tool is. With these a model
+// reaches tools that are not declared.
 type reach struct {
 	kind     string // such as deferred.SearchTools
 	format   string // format of the names that the model knows; "" stands for those of the registry

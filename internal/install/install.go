@@ -235,8 +235,8 @@ func refer(entry json.RawMessage, environ []string) (json.RawMessage, []string) 
 // secret as a variable's.
 const shortestSecret = 8
 
-// referenceTo returns the reference to the variable that contains a value, and the variable's name;
-// both are "" if there is none. In a header the scheme may precede the value.
+// referenceTo returns the reference to the variable whose value is the given one, and the variable's
+// name; both are "" if there is none. In a header the scheme may precede the variable's value.
 func referenceTo(value string, environ []string) (reference, variable string) {
 	scheme, token, found := strings.Cut(value, " ")
 	for _, entry := range slices.Sorted(slices.Values(environ)) {

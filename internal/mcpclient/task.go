@@ -92,7 +92,7 @@ const (
 	TaskRequired = "required"
 )
 
-// TaskSupport returns whether a tool can or must be called as a task; "" if it can't (revision
+// TaskSupport returns whether a tool can or must be called as a task; "" if it cannot (revision
 // 2025-11-25, tasks, "Tool-Level Negotiation").
 func TaskSupport(d *registry.Definition) string {
 	if support, _ := jsonx.Text(jsonx.Get(d.MCP.Execution, "taskSupport")); support == TaskOptional ||

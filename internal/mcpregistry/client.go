@@ -102,7 +102,7 @@ func (r *Registry) Search(ctx context.Context, word string, found func(*Entry)) 
 }
 
 // Get returns a version of a server, or the latest one. The error for a server that does
-// not exist is a [*NoServerError].
+// not exist matches [registry.ErrNotFound].
 func (r *Registry) Get(ctx context.Context, name, version string) (*Entry, error) {
 	var raw json.RawMessage
 	path := "/v0.1/servers/" + url.PathEscape(name) + "/versions/" + url.PathEscape(version) + "?include_deleted=true"

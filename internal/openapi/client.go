@@ -269,8 +269,8 @@ func sendKey(r *http.Request, key *settings.APIKey) {
 	}
 }
 
-// maxSends limits how often a request is sent: again with the server's nonce in the proof, with a
-// renewed token, and with that token's nonce.
+// maxSends limits how often a request is sent: with a proof that lacks the server's nonce, with a
+// token that has expired, and with the renewed one.
 const maxSends = 3
 
 // authorized sends a request with the login's token, and again after a refusal if the login then

@@ -152,8 +152,8 @@ func (s *Source) Close() error {
 	return nil
 }
 
-// Discover reads the document and returns a tool for each of its operations. The error is
-// an *[Error], or a *document.Error if the entry is invalid.
+// Discover reads the document and returns a tool for each of its operations. The error
+// matches [registry.ErrSourceFailed], or is a *document.Error if the entry is invalid.
 func (s *Source) Discover(ctx context.Context) ([]registry.Tool, []registry.Diagnostic, error) {
 	return s.discover(ctx, false)
 }

@@ -415,7 +415,8 @@ func (a *Approvals) sharedIn(data []byte, all bool) ([]Approval, error) {
 	return slices.DeleteFunc(f.Approvals, func(x Approval) bool { return !all && x.Project != a.Project }), nil
 }
 
-// updateShared changes the shared approvals. Data that cannot be decoded is replaced.
+// updateShared changes the shared approvals. It replaces damaged data, but not data of a newer
+// version.
 func (a *Approvals) updateShared(ctx context.Context, change func([]Approval) []Approval) error {
 	err := a.Shared.Update(ctx, approvalsFile, func(old []byte) ([]byte, error) {
 		var f approvalFile

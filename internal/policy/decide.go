@@ -50,7 +50,7 @@ func (p *Policy) DecideTool(ctx context.Context, t *registry.Tool) Verdict {
 
 // DeniesAll reports whether every call of a tool is denied, regardless of its params, and returns
 // the verdict. Such tools are not declared to models. If ctx is that of a client's request, see
-// [caller.Known], it is about that client's calls, otherwise about calls of any caller.
+// [caller.Known], it is about that client's calls, otherwise about the calls of all callers.
 func (p *Policy) DeniesAll(ctx context.Context, t *registry.Tool) (Verdict, bool) {
 	f := p.factsOfTool(ctx, t, !caller.Known(ctx))
 	m := &matter{facts: f, rule: f.ruleOnAll()}
@@ -64,8 +64,8 @@ func (p *Policy) DeniesAll(ctx context.Context, t *registry.Tool) (Verdict, bool
 	return v, v.Decision == Deny
 }
 
-// ruleOnAll returns the first rule that decides about all calls of the tool, or nil. A rule that
-// does not deny some of the calls counts too, because then not every call is denied.
+// ruleOnAll returns the rule that decides whether all calls of the tool are denied, or nil. A rule
+// about only some of the calls counts if it does not deny them: then not every call is denied.
 func (f *facts) ruleOnAll() *Rule {
 	return decidingRule(f.rules, func(r *Rule) bool {
 		all := (r.Command == "" && r.Path == "" || f.isBlindTo(r)) && r.When == nil && !(f.anyone && r.isForSome())

@@ -10,8 +10,8 @@ import (
 )
 
 // hides returns a function that reports whether the call must not show a path, or nil if it may
-// show everything. key is equal for calls with equal functions. This is for calls such as searches,
-// which name a folder and read the files in it. If the deciding rule asks, nothing is hidden,
+// show everything. For two calls with the same key, the functions hide the same. This is for calls
+// such as searches, which name a folder and read the files in it. If decided asks, it hides nothing,
 // because the person will have agreed when the call runs. Only built-in tools can leave files out;
 // what others show is unknown here.
 func (f *facts) hides(decided *Rule) (hides func(string) bool, key string) {

@@ -170,7 +170,7 @@ func (p *Policy) selectRules(who *caller.Caller, any bool) []*Rule {
 	return out
 }
 
-// callerKey is equal for callers to whom the same rules apply.
+// callerKey returns a key for a caller. The same rules apply to callers with the same key.
 func callerKey(who *caller.Caller) string {
 	if who == nil {
 		return ""

@@ -426,7 +426,7 @@ func (s *Questions) answer(ctx context.Context, shared bool, id, choice, reason 
 	return answered, err
 }
 
-// covers reports whether the added approvals include those that another question offers, so that it
+// covers reports whether the added approvals are those that another question offers, so that it
 // need not be answered.
 func covers(added, offered []Approval) bool {
 	return slices.EqualFunc(added, offered, func(a, b Approval) bool {

@@ -143,7 +143,7 @@ func (r *Rule) Compile() error {
 }
 
 // AllowsByName reports whether the rule loosens, is not a project's, and names tools only by a
-// plain name or glob that is equal to name.
+// plain name or glob that matches name.
 func (r *Rule) AllowsByName(name string) bool {
 	return r.isNarrow() && r.Personal && r.Tool != "" && r.Tool != "*" &&
 		r.Server+r.Source == "" && text.MatchName(r.Tool, name)

@@ -48,7 +48,7 @@ type Verdict struct {
 	// because a rule denies the path or asks about it. It is safe for concurrent
 	// use. It is nil if no rule hides anything, and for all but built-in tools.
 	Hides func(path string) bool
-	// HidesKey is equal for calls from which Hides hides the same; "" if nothing is hidden.
+	// HidesKey identifies Hides: from calls with the same key it hides the same. "" if it is nil.
 	HidesKey string
 	// Paths are the paths of the call, including the files that its command line
 	// writes.

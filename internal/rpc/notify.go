@@ -19,7 +19,7 @@ type About struct {
 
 // Call is one call of a request.
 type Call struct {
-	caller.Silent // it is asked by [Server.Asker]
+	caller.Silent // it is asked by [Host.Asker]
 	request       *Request
 	id            json.RawMessage
 	asked         atomic.Bool

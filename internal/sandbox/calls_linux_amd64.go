@@ -12,7 +12,7 @@ func refusedHere() []uint32 {
 	}
 }
 
-// watchedHere adds to watchedCalls the older variants of the calls.
+// watchedHere returns older variants of watchedCalls, which only this architecture has.
 func watchedHere() map[uint32]watchedCall {
 	one, two := []pathArgument{{-1, 0}}, []pathArgument{{-1, 0}, {-1, 1}}
 	return map[uint32]watchedCall{

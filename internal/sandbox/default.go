@@ -117,8 +117,8 @@ func (h *home) or(variable, name string) []string {
 	return h.paths(name)
 }
 
-// named returns the folder that a variable names, if it exists and does not contain the home
-// folder.
+// named returns the folder that a variable names, if the path is absolute and neither is nor
+// contains the home folder. The folder need not exist.
 func (h *home) named(variable string) []string {
 	if folder := filepath.Clean(h.environ[variable]); filepath.IsAbs(folder) && !h.isAtOrAbove(folder) {
 		return []string{folder}

@@ -8,5 +8,5 @@
 // the width of a terminal; in a pipe its cells are separated by tabs.
 //
 // All text from a project, a server, a plugin or a model passes [Visible], [Line] or
-// [EscapeJSON] before it is shown.
+// [text.EscapeJSON] before it is shown.
 package ui

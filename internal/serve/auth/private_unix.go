@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// checkPrivate returns an error for a file that other users may read, or that belongs to one of
-// them.
+// checkPrivate returns an error for a file that belongs to another user than this one and root, or
+// that other users may read.
 func checkPrivate(info fs.FileInfo) error {
 	owner := os.Geteuid()
 	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
@@ -19,7 +19,7 @@ func checkPrivate(info fs.FileInfo) error {
 	return checkPrivateFor(info.Mode().Perm(), owner, os.Geteuid())
 }
 
-// checkPrivateFor is private for a given user. A file of another user may be readable by its
+// checkPrivateFor is checkPrivate for a given user. A file of root may be readable by its
 // group, because systemd and Kubernetes provide secrets as files of root that a service
 // reads through its group.
 func checkPrivateFor(mode fs.FileMode, owner, user int) error {

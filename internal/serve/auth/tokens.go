@@ -74,7 +74,8 @@ func NewTokens(byName map[string]string) *Tokens {
 // with # are ignored. Instead of the token, a line may have sha256: and its hash in hex. These
 // words may follow: expires= with a time or date (UTC); profile= with the name of a profile for
 // which has is true; console, which permits the console. The file is read again after a change, and
-// warn receives errors in it. It is an error if another user owns the file or may read it.
+// warn receives errors in it. It is an error if another user than root owns the file, or others
+// may read it.
 func ReadTokens(path string, has func(profile string) bool, warn func(error)) (*Tokens, error) {
 	t := &Tokens{path: path, has: has, warn: warn}
 	return t, t.refresh()

@@ -355,6 +355,6 @@ func (c *Claims) Renew(ctx context.Context) {
 func (c *Claims) GiveUp(ctx context.Context) {
 	for id := range c.own.Range {
 		c.own.Delete(id)
-		_ = c.member.store.Delete(ctx, c.kind, id.(string)) // otherwise it expires after this replica has ended
+		_ = c.member.store.Delete(ctx, c.kind, id.(string)) // otherwise others wait until this replica has ended
 	}
 }

@@ -192,7 +192,7 @@ func (r *Replica) GiveUpSessions(ctx context.Context, all bool) {
 			one.mu.Lock()
 			defer one.mu.Unlock()
 			one.over, one.now.Holder = true, ""          // so that another replica can take it over
-			_, _ = r.writeRecord(ctx, session.ID(), one) // otherwise it expires after this replica has ended
+			_, _ = r.writeRecord(ctx, session.ID(), one) // otherwise others wait until this replica has ended
 		})
 	})
 }

@@ -57,8 +57,8 @@ func (m *Merged) before(row *table.Row) (*jsonx.Value, layers.Origin) {
 
 const serversOfSandbox = "sandbox.servers"
 
-// tightenServers is Tighten for the entries of sandbox.servers. Any entry is tighter than none,
-// with which the server is not confined.
+// tightenServers is Tighten for the entries of sandbox.servers. For a server that is not confined,
+// any entry is tighter.
 func (m *Merged) tightenServers(row *table.Row, base *Merged) []registry.Diagnostic {
 	var out []registry.Diagnostic
 	known := map[string]Named{}

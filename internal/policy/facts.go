@@ -6,7 +6,6 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/toolreg/toolreg/internal/caller"
 	"github.com/toolreg/toolreg/internal/jq"
@@ -100,28 +99,6 @@ func (s *shape) isTrue(ctx context.Context, when *jq.Expression) (ok bool, err e
 		s.decoded = nil // an expression that was stopped may still be reading it
 	}
 	return ok, err
-}
-
-// fact is a value that is computed when it is first needed. The zero value is ready to use.
-type fact[T any] struct {
-	once  sync.Once
-	value T
-}
-
-func (f *fact[T]) get(compute func() T) T {
-	f.once.Do(func() { f.value = compute() })
-	return f.value
-}
-
-// factOf holds a fact for each key. The zero value is ready to use.
-type factOf[K comparable, V any] struct{ facts sync.Map }
-
-func (f *factOf[K, V]) get(key K, compute func() V) V {
-	x, ok := f.facts.Load(key)
-	if !ok {
-		x, _ = f.facts.LoadOrStore(key, &fact[V]{})
-	}
-	return x.(*fact[V]).get(compute)
 }
 
 // factsOfTool returns the facts of a tool as a whole. If anyone is set, the caller is not known.

@@ -167,59 +167,6 @@ func QuoteGlob(text string) string {
 	return out.String()
 }
 
-// literals is a list of strings. Every path that a glob matches, and every path
-// below it, contains at least one of them. nil means that any path may match.
-type literals []string
-
-const maxLiterals = 16
-
-func (l literals) occurIn(p string) bool {
-	return l == nil || slices.ContainsFunc(l, func(text string) bool { return strings.Contains(p, text) })
-}
-
-// literalsOf returns the literals of a glob. An invalid glob has none.
-func literalsOf(glob string) literals {
-	glob = path.Clean(filepath.ToSlash(glob))
-	if glob == "." || !doublestar.ValidatePattern(glob) {
-		return nil
-	}
-	globs := []string{glob}
-	if i := strings.IndexAny(glob, `[\`); i >= 0 {
-		globs[0], _, _ = strings.Cut(glob[:i], "{")
-	}
-	var out literals
-	for len(globs) > 0 {
-		if len(globs) > maxLiterals {
-			return nil
-		}
-		next := globs[0]
-		globs = globs[1:]
-		end := strings.IndexByte(next, '}')
-		if end < 0 {
-			out = append(out, longestLiteral(next)) // "" is in every path
-			continue
-		}
-		begin := strings.LastIndexByte(next[:end], '{')
-		for alternative := range strings.SplitSeq(next[begin+1:end], ",") {
-			globs = append(globs, next[:begin]+alternative+next[end+1:])
-		}
-	}
-	return out
-}
-
-// longestLiteral returns the longest ASCII text between the wildcards of a glob
-// without braces. It is trimmed of slashes, because "a/**" matches "a".
-func longestLiteral(glob string) string {
-	longest := ""
-	for part := range strings.FieldsFuncSeq(strings.TrimLeft(glob, "./"),
-		func(r rune) bool { return r == '*' || r == '?' || r >= 0x80 }) {
-		if part = strings.Trim(part, "/"); len(part) > len(longest) {
-			longest = part
-		}
-	}
-	return longest
-}
-
 // isInside reports whether a workspace-relative path stays inside the workspace
 // lexically. The tools themselves check symbolic links.
 func isInside(p string) bool {

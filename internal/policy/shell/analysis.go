@@ -40,6 +40,10 @@ type findings struct {
 	isOfProject func(program, dir string) bool // see [ReadIn]
 }
 
+// maxCover is the maximum length in bytes of the text that Cover returns, because
+// a person has to read it.
+const maxCover = 120
+
 func (a *analysis) addCommand(c Command) {
 	c.outer, c.dir, c.moved = a.outer, a.dir, a.location != a.begin
 	if a.shown += len(c.Text); a.shown > maxInnerWords { // a part may have the text of the whole line

@@ -340,10 +340,6 @@ func ruleWords(command string) (words []string, ok bool) {
 // ruleWordChars are the characters that the command of a rule may have without quotes.
 const ruleWordChars = plainChars + " *?"
 
-// maxCover is the maximum length in bytes of the text that Cover returns, because
-// a person has to read it.
-const maxCover = 120
-
 // Cover returns the words that an "always" answer for this command covers: every
 // command that begins with them is then allowed. They are the program and its
 // subcommand, or the whole command if its arguments are not known to be harmless.

@@ -125,6 +125,16 @@ func readTables() *tableFile {
 	return file
 }
 
+// plainName is programName without the g prefix of GNU programs, on systems where they have one:
+// grm is rm.
+func plainName(word string) string {
+	name := programName(word)
+	if t := tableOf(name); hasWord("gdd gshred", name) || t != nil && name == "g"+t.path && t.path != "cd" {
+		return name[1:]
+	}
+	return name
+}
+
 // tableOf returns the table of a program, or nil if it has none. It ignores a version at the end of
 // the name and the prefix of GNU versions.
 func tableOf(name string) *table {

@@ -42,16 +42,6 @@ func programName(word string) string {
 	return name
 }
 
-// plainName is programName without the g prefix of GNU programs, on systems where they have one:
-// grm is rm.
-func plainName(word string) string {
-	name := programName(word)
-	if t := tableOf(name); hasWord("gdd gshred", name) || t != nil && name == "g"+t.path && t.path != "cd" {
-		return name[1:]
-	}
-	return name
-}
-
 // evaluated reports whether a shell that uses the word as a variable name may run
 // a command in its subscript.
 func evaluated(w word) bool {

@@ -129,13 +129,6 @@ func (r *reach) expand(word string) string {
 	})
 }
 
-// pieces splits a word where a shell or an option may split it, as in "--x=FILE"
-// or "a; b".
-func pieces(word string) []string {
-	return strings.FieldsFunc(word,
-		func(r rune) bool { return strings.ContainsRune(" \t\r\n=;|&<>(){}[]`'\",:$#!+", r) })
-}
-
 // forms returns the possible meanings of a word: a file, the value after an option
 // letter (-rFILE), a file of arguments (@FILE), or a module (a.b).
 func forms(word string) []string {
@@ -220,19 +213,6 @@ func (r *reach) file(path string) error {
 	return r.loads(path)
 }
 
-// listDir returns the names in a folder, which it reads once; none if the folder is outside the project.
-func (c *cover) listDir(dir string) []string {
-	names, known := c.listed[dir]
-	if !known && Within(c.real(dir), c.root) {
-		entries, _ := os.ReadDir(dir) // an unreadable folder is empty
-		for _, e := range entries {
-			names = append(names, e.Name())
-		}
-	}
-	c.listed[dir] = names
-	return names
-}
-
 // path covers the program in the folders of PATH. In folders of PATH that are
 // inside the project it covers every file, because a file added there would be
 // found first.
@@ -304,11 +284,6 @@ var (
 	sourced = lazy.NewRegexp(`(?m)(?:^|[;&|(){}!]|\b(?:if|then|else|do|while|until))[ \t]*(?:exec[ \t]+)?` +
 		`(?:source|\.|(?:ba|da|z|k)?sh|python[0-9.]*|node|ruby|perl)[ \t]+([^\n;]+)`)
 	imported = lazy.NewRegexp(`\b(?:from|import|require)\s*\(?\s*["'](\.\.?/[^"'\n]+)["']`)
-)
-
-const (
-	shellScripts = ".sh .bash .zsh .ksh"
-	javaScripts  = ".js .cjs .mjs .ts .cts .mts .jsx .tsx"
 )
 
 // loads covers the files that a script loads by name, and recursively the files

@@ -5,11 +5,14 @@ package auth
 
 import (
 	"context"
+	"crypto/sha256"
+	"crypto/subtle"
 	"net/http"
 	"strings"
 	"time"
 
 	"github.com/toolreg/toolreg/internal/caller"
+	"github.com/toolreg/toolreg/internal/oauth/accesstoken"
 )
 
 // Endpoint is the path of the MCP endpoint. The endpoints of profiles are below it, and a token may
@@ -32,9 +35,8 @@ type Identity struct {
 	// Base is the beginning of the server's URLs as the sender reaches it. It is empty unless the
 	// request came over HTTP.
 	Base string `json:"base,omitempty"`
-	// under is the state of serve.oauth with which the access token was verified; nil for other
-	// tokens.
-	under *oauthState
+	// verifier is what verified the access token; nil for other tokens.
+	verifier *accesstoken.Verifier
 }
 
 // AnyToken returns the identity for a session, which may continue with another token of the same
@@ -53,7 +55,7 @@ func (i Identity) Caller() *caller.Caller {
 	if i.Name != caller.Stdio && i.Name != caller.Local {
 		who.Token = i.Name
 	}
-	if i.under != nil {
+	if i.verifier != nil {
 		who.Scopes = append([]string{}, i.Scopes...)
 	}
 	return who
@@ -110,3 +112,12 @@ func Authenticate(r *http.Request, by Verifier) (Identity, *Rejection) {
 	}
 	return by.Find(r.Context(), token, r.URL.EscapedPath())
 }
+
+// Hash is the SHA-256 hash of a token.
+type Hash [sha256.Size]byte
+
+// HashOf returns the hash of a token, or of another secret that a client shows.
+func HashOf(text string) Hash { return sha256.Sum256([]byte(text)) }
+
+// Is reports whether two hashes are the same, in constant time.
+func (h Hash) Is(other Hash) bool { return subtle.ConstantTimeCompare(h[:], other[:]) == 1 }

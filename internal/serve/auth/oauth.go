@@ -106,7 +106,7 @@ func (o *OAuth) Find(ctx context.Context, token, path string) (Identity, *Reject
 	}
 	from := Identity{
 		Name: t.Name, Groups: t.Groups, Expires: t.Expires, Scopes: t.Scopes,
-		Console: slices.Contains(t.Scopes, consoleScope), Sum: HashOf(token), under: now,
+		Console: slices.Contains(t.Scopes, consoleScope), Sum: HashOf(token), verifier: now.verifier,
 	}
 	return from, now.permit(from)
 }
@@ -114,7 +114,7 @@ func (o *OAuth) Find(ctx context.Context, token, path string) (Identity, *Reject
 // Renew implements [Verifier].
 func (o *OAuth) Renew(from Identity) (Identity, bool) {
 	now := o.current.Load()
-	return from, from.under != nil && from.under.verifier == now.verifier &&
+	return from, from.verifier != nil && from.verifier == now.verifier &&
 		now.verifier.Now().Before(from.Expires) && now.permit(from) == nil
 }
 
@@ -123,7 +123,7 @@ func (o *OAuth) Settings() settings.ServeOAuth { return o.current.Load().set }
 
 // Vouched returns the identity of a token that another replica with the same settings has verified.
 func (o *OAuth) Vouched(from Identity) Identity {
-	from.under = o.current.Load()
+	from.verifier = o.current.Load().verifier
 	return from
 }
 

@@ -5,8 +5,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
-	"crypto/sha256"
-	"crypto/subtle"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -28,15 +26,6 @@ const minToken = 16
 
 // emptyTime is how long a token file must have been empty before all its tokens are revoked.
 const emptyTime = 300 * time.Millisecond
-
-// Hash is the SHA-256 hash of a token.
-type Hash [sha256.Size]byte
-
-// HashOf returns the hash of a token, or of another secret that a client shows.
-func HashOf(text string) Hash { return sha256.Sum256([]byte(text)) }
-
-// Is reports whether two hashes are the same, in constant time.
-func (h Hash) Is(other Hash) bool { return subtle.ConstantTimeCompare(h[:], other[:]) == 1 }
 
 // Tokens are the tokens of HTTP clients. Create them with [NewTokens] or [ReadTokens].
 // They are safe for concurrent use.

@@ -70,7 +70,7 @@ func (n *identity) namesTool(r *Rule) bool {
 		return out
 	})
 	for _, name := range spellings {
-		if beginsFold(name, r.toolPrefix) && foldMatch(r.Tool, name) {
+		if text.MatchNameFold(r.Tool, name) {
 			return true
 		}
 	}
@@ -90,7 +90,7 @@ func (n *identity) allowsTool(r *Rule) bool {
 		return false // the name means the built-in tool
 	}
 	return slices.ContainsFunc(n.names.get(n.unambiguousNames),
-		func(name string) bool { return strings.HasPrefix(name, r.toolPrefix) && text.MatchName(r.Tool, name) })
+		func(name string) bool { return text.MatchName(r.Tool, name) })
 }
 
 // unambiguousNames returns the names that can only mean this tool. A rule with Server and

@@ -88,9 +88,8 @@ type Rule struct {
 	Personal    bool   // not from a project's settings
 
 	// What Compile sets, to be faster:
-	literals                literals // of Path, in lower case unless the rule loosens
-	toolPrefix, groupPrefix string   // literalPrefix of Tool and Group
-	resources               []string // uri.Patterns of Resource
+	literals  literals // of Path, in lower case unless the rule loosens
+	resources []string // uri.Patterns of Resource
 }
 
 // The conditions of a rule, by their keys in the settings.
@@ -139,7 +138,6 @@ func (r *Rule) Compile() error {
 		path = text.Folded(path)
 	}
 	r.literals = literalsOf(path)
-	r.toolPrefix, r.groupPrefix = literalPrefix(r.Tool), literalPrefix(r.Group)
 	r.resources = uri.Patterns(r.Resource)
 	return nil
 }
@@ -203,8 +201,7 @@ func EntryRule(entry registry.Entry, decision Decision) (Rule, error) {
 	if err != nil {
 		return Rule{}, err
 	}
-	r := Rule{Tool: e.Tool, Command: e.Command, Decision: decision, Origin: entry.Setting,
-		toolPrefix: literalPrefix(e.Tool)}
+	r := Rule{Tool: e.Tool, Command: e.Command, Decision: decision, Origin: entry.Setting}
 	switch decision {
 	case Allow:
 		r.Reason = fmt.Sprintf("allowedTools names %q", entry.Value)
@@ -263,60 +260,19 @@ func (r *Rule) unmetCaller(who *caller.Caller, any bool) string {
 	case r.Client != "" && !match(r.Client, who.Name):
 		return conditionClient
 	case r.Group != "" && !slices.ContainsFunc(who.Groups,
-		func(group string) bool { return beginsFold(group, r.groupPrefix) && match(r.Group, group) }):
+		func(group string) bool { return match(r.Group, group) }):
 		return conditionGroup
 	}
 	return ""
 }
 
-// matcher returns the function that matches the rule's globs.
+// matcher returns the function that matches the rule's globs. No glob matches the empty name.
 func (r *Rule) matcher() func(pattern, name string) bool {
+	match := text.MatchNameFold
 	if r.isNarrow() {
-		return exactMatch
+		match = text.MatchName
 	}
-	return foldMatch
-}
-
-// exactMatch is [text.MatchName], but faster for names that do not begin like the pattern. No
-// pattern matches the empty name.
-func exactMatch(pattern, name string) bool {
-	return name != "" && strings.HasPrefix(name, literalPrefix(pattern)) && text.MatchName(pattern, name)
-}
-
-// foldMatch is [text.MatchNameFold], but faster for names that do not begin like the pattern. No
-// pattern matches the empty name.
-func foldMatch(pattern, name string) bool {
-	return name != "" && beginsFold(name, literalPrefix(pattern)) && text.MatchNameFold(pattern, name)
-}
-
-// beginsFold reports whether a name begins with an ASCII prefix, ignoring case. It returns true
-// if the name may do so when it is in lower case.
-func beginsFold(name, prefix string) bool {
-	for i := range len(prefix) {
-		if i >= len(name) {
-			return false
-		}
-		switch c, differ := name[i], name[i]^prefix[i]; {
-		case differ == 0:
-		case c >= 0x80: // some letters become ASCII ones
-			return true
-		case differ != 'a'-'A', c|differ < 'a', c|differ > 'z':
-			return false
-		}
-	}
-	return true
-}
-
-// literalPrefix returns the ASCII text before the first wildcard of a glob. A name
-// without this prefix cannot match, which speeds up long lists of rules. A slash
-// also ends the prefix, because [text.MatchName] replaces slashes.
-func literalPrefix(glob string) string {
-	for i := range len(glob) {
-		if c := glob[i]; c == '*' || c == '?' || c == '[' || c == '{' || c == '\\' || c == '/' || c >= 0x80 {
-			return glob[:i]
-		}
-	}
-	return glob
+	return func(pattern, name string) bool { return name != "" && match(pattern, name) }
 }
 
 // isAboutOffers reports whether a rule can match a prompt or a resource.

@@ -63,10 +63,6 @@ func sameMatches(t *testing.T, glob, name string) {
 			}
 		}
 	}
-	want := name != "" && (text.MatchName(strings.ToLower(glob), strings.ToLower(name)) || text.MatchName(text.Folded(glob), text.Folded(name)))
-	if got := foldMatch(glob, name); got != want {
-		t.Errorf("foldMatch(%q, %q) = %t", glob, name, got)
-	}
 }
 
 func TestShortCuts(t *testing.T) {

@@ -20,8 +20,7 @@ const maxAlternatives = 64 // the maximum number of rules for one prefix_rule
 func readCodexRules(ctx context.Context, files []RuleFile) (ImportedRules, error) {
 	r := &codexReader{}
 	for _, f := range files {
-		s := &starlark{file: f.Path, src: string(f.Data)}
-		calls, err := s.calls()
+		calls, err := readCalls(f)
 		if err != nil {
 			return ImportedRules{}, err
 		}

@@ -212,7 +212,7 @@ func soleImporters() map[string][]string {
 		"os/exec":                                  {"internal/mcptest", "internal/process", "internal/store/storetest", "internal/ui/browsertest", "tools/mutants"},
 		"github.com/pelletier/go-toml/v2":          {"internal/agents"},
 		"github.com/gomodule/redigo/redis":         {"internal/store", "internal/store/storetest"},
-		"go.starlark.net":                          {"internal/script"},
+		"go.starlark.net":                          {"internal/agents", "internal/script"},
 		// It calls methods by name, so the linker would keep every exported method, which
 		// adds megabytes to the program.
 		"text/template": nil,

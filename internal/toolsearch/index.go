@@ -7,10 +7,8 @@ package toolsearch
 
 import (
 	"encoding/json"
-	"runtime"
 	"slices"
 	"strings"
-	"sync"
 	"unicode"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
@@ -53,10 +51,6 @@ var (
 // BM25's b.
 const discount = 0.6
 
-// minPart is the number of documents for which another goroutine pays off, although each
-// goroutine stems words separately.
-const minPart = 2000
-
 // Index holds the words of documents. It is safe for concurrent use; the zero value is
 // empty.
 type Index struct {
@@ -78,26 +72,17 @@ type posting struct {
 
 // New returns an index of documents, which it does not retain.
 func New(documents []Document) *Index {
-	return newIndex(documents, min(runtime.GOMAXPROCS(0), 1+len(documents)/minPart))
-}
-
-func newIndex(documents []Document, workers int) *Index {
-	x := &Index{alike: alike()}
+	x := &Index{alike: alike(), postings: map[string][]posting{}}
 	x.addServers(documents)
-	parts := make([]*part, workers)
-	size := (len(documents) + len(parts) - 1) / len(parts)
-	var wg sync.WaitGroup
-	for i := range parts {
-		from, to := min(i*size, len(documents)), min((i+1)*size, len(documents))
-		parts[i] = &part{document: int32(from), terms: map[string]int32{}, stems: map[string]int32{}}
-		wg.Go(func() {
-			for j := from; j < to; j++ {
-				parts[i].addDocument(&documents[j], x.servers[x.serverOf[j]])
-			}
-		})
+	r := reader{terms: map[string]int32{}, stems: map[string]int32{}}
+	for i := range documents {
+		r.addDocument(&documents[i], x.servers[x.serverOf[i]])
 	}
-	wg.Wait()
-	x.postings = mergeParts(parts)
+	for stem, term := range r.stems {
+		if list := r.postings[term]; list != nil {
+			x.postings[stem] = list
+		}
+	}
 	return x
 }
 
@@ -123,7 +108,8 @@ func (x *Index) addServers(documents []Document) {
 	}
 }
 
-type part struct {
+// reader reads documents into an index.
+type reader struct {
 	document int32            // the one being added
 	terms    map[string]int32 // index into postings by the word as written
 	stems    map[string]int32 // index into postings by stem
@@ -134,77 +120,63 @@ type part struct {
 	names, docs []string
 }
 
-func (p *part) addDocument(d *Document, passed []string) {
-	p.passed, p.names, p.docs = p.passed[:0], p.names[:0], p.docs[:0]
+func (r *reader) addDocument(d *Document, passed []string) {
+	r.passed, r.names, r.docs = r.passed[:0], r.names[:0], r.docs[:0]
 	for _, stem := range passed {
-		p.passed = append(p.passed, p.stem(stem))
+		r.passed = append(r.passed, r.stem(stem))
 	}
 	for _, param := range d.Params {
-		p.names, p.docs = append(p.names, param.Name), append(p.docs, param.Description)
+		r.names, r.docs = append(r.names, param.Name), append(r.docs, param.Description)
 	}
-	p.addText(fieldName, d.Name)
-	p.addText(fieldDisplayName, d.DisplayName)
-	p.addText(fieldDescription, d.Description)
-	p.addText(fieldTags, d.Tags...)
-	p.addText(fieldParams, p.names...)
-	p.addText(fieldParamDescriptions, p.docs...)
-	p.addText(fieldServerDescription, d.ServerDescription)
-	p.document++
+	r.addText(fieldName, d.Name)
+	r.addText(fieldDisplayName, d.DisplayName)
+	r.addText(fieldDescription, d.Description)
+	r.addText(fieldTags, d.Tags...)
+	r.addText(fieldParams, r.names...)
+	r.addText(fieldParamDescriptions, r.docs...)
+	r.addText(fieldServerDescription, d.ServerDescription)
+	r.document++
 }
 
 // addText counts the words in a field of the document.
-func (p *part) addText(f field, texts ...string) {
-	p.found = p.found[:0]
+func (r *reader) addText(f field, texts ...string) {
+	r.found = r.found[:0]
 	for _, text := range texts {
 		eachWord(text, func(word string) {
-			if term := p.term(word); !slices.Contains(p.passed, term) {
-				p.found = append(p.found, term)
+			if term := r.term(word); !slices.Contains(r.passed, term) {
+				r.found = append(r.found, term)
 			}
 		})
 	}
-	weight := f.weight / (1 - discount + discount*float32(len(p.found))/f.usual)
-	for _, term := range p.found {
-		list := p.postings[term]
-		if n := len(list); n > 0 && list[n-1].document == p.document {
+	weight := f.weight / (1 - discount + discount*float32(len(r.found))/f.usual)
+	for _, term := range r.found {
+		list := r.postings[term]
+		if n := len(list); n > 0 && list[n-1].document == r.document {
 			list[n-1].weight += weight
 		} else {
-			p.postings[term] = append(list, posting{p.document, weight})
+			r.postings[term] = append(list, posting{r.document, weight})
 		}
 	}
 }
 
 // term returns the index of a word's stem. Words recur often, so few are stemmed.
-func (p *part) term(word string) int32 {
-	term, ok := p.terms[word]
+func (r *reader) term(word string) int32 {
+	term, ok := r.terms[word]
 	if !ok {
-		term = p.stem(stem(folded(word)))
-		p.terms[word] = term
+		term = r.stem(stem(folded(word)))
+		r.terms[word] = term
 	}
 	return term
 }
 
-func (p *part) stem(stem string) int32 {
-	i, ok := p.stems[stem]
+func (r *reader) stem(stem string) int32 {
+	i, ok := r.stems[stem]
 	if !ok {
-		i = int32(len(p.postings))
-		p.stems[stem] = i
-		p.postings = append(p.postings, nil)
+		i = int32(len(r.postings))
+		r.stems[stem] = i
+		r.postings = append(r.postings, nil)
 	}
 	return i
-}
-
-func mergeParts(parts []*part) map[string][]posting {
-	out := make(map[string][]posting, len(parts[0].stems))
-	for _, p := range parts {
-		for s, i := range p.stems {
-			if before := out[s]; before != nil {
-				out[s] = append(before, p.postings[i]...)
-			} else if p.postings[i] != nil {
-				out[s] = p.postings[i]
-			}
-		}
-	}
-	return out
 }
 
 // Limits on how much of an untrusted input schema is read.

@@ -92,18 +92,17 @@ func (g *generator) commandReference() (string, error) {
 			return nil
 		}
 		fmt.Fprintf(&pages, "\n## %s\n\n```text\n%s\n```\n",
-			path, strings.TrimRight(strings.Replace(helpOf(cmd), "\n"+cli.MoreFlags, "", 1), "\n"))
+			path, strings.TrimRight(helpOf(cmd, 86), "\n"))
 		return nil
 	})
 	return "| command | |\n|---|---|\n" + list.String() + pages.String(), err
 }
 
-// helpOf returns the help of a command or topic, wrapped as on a terminal.
-func helpOf(cmd *cobra.Command) string {
-	const width = 86
+// helpOf returns the help of a command or topic, with flags wrapped at a width; 0 for no limit.
+func helpOf(cmd *cobra.Command, width int) string {
 	switch {
 	case !cmd.IsAdditionalHelpTopicCommand():
-		return cli.HelpPage(cmd, width, false)
+		return strings.Replace(cli.HelpPage(cmd, width, false), "\n"+cli.MoreFlags, "", 1)
 	case cmd.Name() == "flags":
 		return cmd.Short + "\n\n" + cli.FlagsHelp(cmd.Root(), width)
 	}

@@ -5,8 +5,9 @@ import (
 	"strings"
 )
 
-// block is a part of a help text: a paragraph, rows of two columns, or literal lines.
+// block is a part of a help text: a heading, a paragraph, rows of two columns, or literal lines.
 type block struct {
+	heading   string
 	paragraph string
 	rows      []row
 	literal   string
@@ -15,16 +16,20 @@ type block struct {
 // row is a term and what it means.
 type row struct{ term, meaning string }
 
-// columns matches an indented line of two columns.
-var columns = regexp.MustCompile(`^ {2}(\S.*?) {2,}(\S.*)$`)
+// columns matches an indented line of two columns. Flags without a short form are indented further.
+var columns = regexp.MustCompile(`^ {2}(?: {4})?(\S.*?) {2,}(\S.*)$`)
 
 // parseHelp splits a help text into blocks. Indented lines are rows if each of them has two
 // columns or continues the second one, and literal lines otherwise.
 func parseHelp(text string) []block {
 	var blocks []block
 	for chunk := range strings.SplitSeq(strings.Trim(text, "\n"), "\n\n") {
-		for _, lines := range splitIndented(strings.Split(chunk, "\n")) {
+		parts := splitIndented(strings.Split(chunk, "\n"))
+		for i, lines := range parts {
+			title, isTitle := strings.CutSuffix(lines[0], ":")
 			switch {
+			case isTitle && i == 0 && len(lines) == 1 && len(parts) > 1:
+				blocks = append(blocks, block{heading: title})
 			case !strings.HasPrefix(lines[0], "  "):
 				blocks = append(blocks, block{paragraph: strings.Join(lines, " ")})
 			default:
@@ -76,6 +81,8 @@ func unindent(text string) string {
 func (r *roff) helpText(text string) {
 	for _, b := range parseHelp(text) {
 		switch {
+		case b.heading != "":
+			r.heading(strings.ToUpper(b.heading))
 		case b.rows != nil:
 			r.rows(b.rows)
 		case b.literal != "":

@@ -1,17 +1,13 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"io"
-	"regexp"
 	"strings"
 	"unicode"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
-	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/cli/commands"
 )
 
@@ -19,16 +15,10 @@ import (
 // that users may want to read in a terminal.
 func manual(docs string, f footer) ([]page, error) {
 	root := commands.Program(f.version).Tree(io.Discard)
-	meanings := exitCodes(root)
 	var pages []page
 	err := eachCommand(root, func(cmd *cobra.Command) error {
-		if cmd.IsAdditionalHelpTopicCommand() {
-			pages = append(pages, topicPage(cmd, f)...)
-			return nil
-		}
-		p, err := commandPage(cmd, meanings, f)
-		pages = append(pages, p)
-		return err
+		pages = append(pages, helpPage(cmd, f))
+		return nil
 	})
 	if err != nil {
 		return nil, err
@@ -84,18 +74,14 @@ func lower(short string) string {
 	return string(runes)
 }
 
-// topicPage returns the page of a help topic. The flags that every command takes
-// are on the page of the program.
-func topicPage(cmd *cobra.Command, f footer) []page {
-	if cmd.Name() == "flags" {
-		return nil
-	}
-	r := newRoff(pageName(cmd), "7", lower(cmd.Short), f)
+// helpPage returns the page of a command or topic: its help.
+func helpPage(cmd *cobra.Command, f footer) page {
+	r := newRoff(pageName(cmd), pageSection(cmd), lower(cmd.Short), f)
 	r.heading("DESCRIPTION")
-	r.helpText(topicText(cmd))
+	r.helpText(strings.TrimPrefix(helpOf(cmd, 0), cmd.Short+"\n\n"))
 	r.heading("SEE ALSO")
-	r.text(reference(cmd.Root()))
-	return []page{{pageName(cmd), "7", r.String()}}
+	r.text(strings.Join(seeAlso(cmd), ", "))
+	return page{pageName(cmd), pageSection(cmd), r.String()}
 }
 
 // topicText returns the text of a help topic, without its title.
@@ -106,146 +92,7 @@ func topicText(cmd *cobra.Command) string {
 	return strings.TrimPrefix(b.String(), cmd.Short+"\n\n")
 }
 
-func commandPage(cmd *cobra.Command, meanings map[string]string, f footer) (page, error) {
-	r := newRoff(pageName(cmd), "1", lower(cmd.Short), f)
-	r.heading("SYNOPSIS")
-	r.synopsis(cmd)
-	long, codes := cutExitCodes(cmp.Or(cmd.Long, cmd.Short))
-	r.heading("DESCRIPTION")
-	r.helpText(long)
-	r.subcommands(cmd)
-	r.flags("OPTIONS", cli.OwnFlags(cmd))
-	if !cmd.HasParent() {
-		r.flags("GLOBAL OPTIONS", cli.GlobalFlags(cmd))
-		r.flags("OPTIONS THAT FEW NEED", cli.RareFlags(cmd))
-	}
-	if err := r.exitStatus(codes, meanings); err != nil {
-		return page{}, err
-	}
-	if cmd.Example != "" {
-		r.heading("EXAMPLES")
-		r.literal(unindent(cmd.Example))
-	}
-	r.heading("SEE ALSO")
-	r.text(strings.Join(seeAlso(cmd), ", "))
-	return page{pageName(cmd), "1", r.String()}, nil
-}
-
-func (r *roff) synopsis(cmd *cobra.Command) {
-	if cmd.HasParent() && cmd.Runnable() {
-		arguments := strings.TrimPrefix(cmd.UseLine(), cmd.CommandPath())
-		r.paragraph(bold(cmd.CommandPath()) + usage(arguments))
-	}
-	if cmd.HasAvailableSubCommands() {
-		r.paragraph(bold(cmd.CommandPath()) + usage(" COMMAND [flags]"))
-	}
-}
-
-func (r *roff) subcommands(cmd *cobra.Command) {
-	if !cmd.HasAvailableSubCommands() {
-		return
-	}
-	r.heading("COMMANDS")
-	r.paragraph("Each command has its own page, such as " + reference(cmd.Commands()[0]) + ".")
-	for _, g := range cmd.Groups() {
-		r.subheading(g.Title)
-		r.group(cmd, g.ID)
-	}
-	r.group(cmd, "")
-}
-
-// group lists the commands of a group; "" is the group of the others.
-func (r *roff) group(cmd *cobra.Command, id string) {
-	var rows []row
-	for _, sub := range cmd.Commands() {
-		if sub.GroupID == id && sub.IsAvailableCommand() && sub.Name() != "help" {
-			rows = append(rows, row{sub.Name(), sub.Short})
-		}
-	}
-	if len(rows) > 0 {
-		r.rows(rows)
-	}
-}
-
-func (r *roff) flags(title string, flags *pflag.FlagSet) {
-	if !flags.HasAvailableFlags() {
-		return
-	}
-	r.heading(title)
-	flags.VisitAll(func(f *pflag.Flag) {
-		if f.Hidden {
-			return
-		}
-		term := bold("--" + f.Name)
-		if f.Shorthand != "" {
-			term = bold("-"+f.Shorthand) + ", " + term
-		}
-		value, meaning := pflag.UnquoteUsage(f)
-		if value != "" {
-			term += " " + italic(value)
-		}
-		r.item(term, prose(meaning+defaultOf(f)))
-	})
-}
-
-// defaultOf describes the default of a flag; "" if it is a zero value.
-func defaultOf(f *pflag.Flag) string {
-	switch f.DefValue {
-	case "", "false", "0", "0s", "[]":
-		return ""
-	}
-	return " (default: " + f.DefValue + ")"
-}
-
-// exitStatus lists the exit codes that a command's help names. If the help does not
-// describe a code, it gets its general meaning.
-func (r *roff) exitStatus(codes string, meanings map[string]string) error {
-	if codes == "" {
-		return nil
-	}
-	var rows []row
-	var unknown []string
-	rest := oneExitCode.ReplaceAllStringFunc(codes, func(one string) string {
-		m := oneExitCode.FindStringSubmatch(one)
-		rows = append(rows, row{m[1], cmp.Or(m[2], meanings[m[1]])})
-		if meanings[m[1]] == "" {
-			unknown = append(unknown, m[1])
-		}
-		return ""
-	})
-	if rest != "" || unknown != nil {
-		return fmt.Errorf("the exit codes %q: cannot parse %q, no meaning of %q", codes, rest, unknown)
-	}
-	r.heading("EXIT STATUS")
-	r.rows(rows)
-	r.paragraph("All exit codes are listed in " + codesPage + ".")
-	return nil
-}
-
-var (
-	exitCodesSentence = regexp.MustCompile(`\s*Exit codes: (0[^.]*)\.`)
-	oneExitCode       = regexp.MustCompile(`(\d+)(?: \(([^)]*)\))?(?:, |$)`)
-)
-
-// cutExitCodes returns a help text without its sentence about exit codes, and
-// the codes on one line.
-func cutExitCodes(long string) (rest, codes string) {
-	m := exitCodesSentence.FindStringSubmatch(long)
-	if m == nil {
-		return long, ""
-	}
-	return strings.Replace(long, m[0], "", 1), strings.Join(strings.Fields(m[1]), " ")
-}
-
-// exitCodes returns the meanings of exit codes from the help topic exit-codes.
-func exitCodes(root *cobra.Command) map[string]string {
-	meanings := map[string]string{}
-	for _, row := range exitCodeRows(root) {
-		meanings[row.term] = row.meaning
-	}
-	return meanings
-}
-
+// exitCodeRows returns the meanings of exit codes from the help topic exit-codes.
 func exitCodeRows(root *cobra.Command) []row {
 	var rows []row
 	for _, topic := range root.Commands() {
@@ -265,7 +112,7 @@ func seeAlso(cmd *cobra.Command) []string {
 		pages = append(pages, reference(cmd.Parent()))
 	}
 	for _, sub := range cmd.Commands() {
-		if sub.IsAdditionalHelpTopicCommand() && sub.Name() != "flags" || cmd.HasParent() && sub.IsAvailableCommand() {
+		if sub.IsAdditionalHelpTopicCommand() || cmd.HasParent() && sub.IsAvailableCommand() {
 			pages = append(pages, reference(sub))
 		}
 	}
@@ -288,7 +135,6 @@ const (
 	policyPage   = `\fBtoolreg\-policy\fR(7)`
 	sandboxPage  = `\fBtoolreg\-sandbox\fR(7)`
 	paramsPage   = `\fBtoolreg\-params\fR(7)`
-	codesPage    = `\fBtoolreg\-exit\-codes\fR(7)`
 )
 
 // reference names the page of a command or topic.

@@ -53,9 +53,9 @@ func TestManualOfCall(t *testing.T) {
 		"       Run a tool and print its result: formatted on a terminal, as a model\n",
 		"       --params JSON       the object itself\n",
 		"                           --params-file\n",
-		"       -f, --format format\n              answer the calls in a model's response on stdin, in this format\n",
-		"run N calls at once (default: 1)\n",
-		"       0    done\n       2    usage or settings error\n       3    no such tool\n",
+		"       -f, --format format       answer the calls in a model's response on\n                                 stdin, in this format\n",
+		"run N calls at once (default 1)\n",
+		"       Exit codes: 0, 2, 3 (no such tool), 4 (invalid params),",
 		"           toolreg call read_file < params.json\n",
 		"       toolreg(1), toolreg-params(7)\n",
 		"toolreg 1.2.3 ",
@@ -96,12 +96,12 @@ func TestManual(t *testing.T) {
 			t.Errorf("%v\n%s", err, out)
 		}
 	}
-	for _, want := range []string{"toolreg.1", "toolreg-servers-add-json.1", "toolreg-settings.1", "toolreg-settings.5", "toolreg-policy.7", "toolreg-exit-codes.7", "toolreg-params.7"} {
+	for _, want := range []string{"toolreg.1", "toolreg-servers-add-json.1", "toolreg-settings.1", "toolreg-settings.5", "toolreg-policy.7", "toolreg-exit-codes.7", "toolreg-params.7", "toolreg-flags.7"} {
 		if !slices.Contains(names, want) {
 			t.Errorf("no page %s, only %q", want, names)
 		}
 	}
-	for _, hidden := range []string{"toolreg-help.1", "toolreg-keep-background.1", "toolreg-evaluate-expression.1", "toolreg-execute-script.1", "toolreg-flags.7"} {
+	for _, hidden := range []string{"toolreg-help.1", "toolreg-keep-background.1", "toolreg-evaluate-expression.1", "toolreg-execute-script.1"} {
 		if slices.Contains(names, hidden) {
 			t.Errorf("the hidden command has a page %s", hidden)
 		}

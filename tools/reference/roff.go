@@ -157,34 +157,15 @@ func bold(text string) string {
 
 func italic(text string) string { return `\fI` + escape(text) + `\fR` }
 
-// marked matches flags and the placeholders of values in a usage line.
-var marked = regexp.MustCompile(`--?[a-z][a-z-]*|\b[A-Z][A-Z_]+\b|\bk=v\b`)
+// longFlag matches flags in a text.
+var longFlag = regexp.MustCompile(`--[a-z][a-z-]*`)
 
 // prose returns plain text as escaped text with flags in bold.
 func prose(text string) string {
-	return styled(text, func(word string) string {
-		if strings.HasPrefix(word, "--") {
-			return bold(word)
-		}
-		return escape(word)
-	})
-}
-
-// usage returns a usage line as escaped text, flags in bold and values in italics.
-func usage(text string) string {
-	return styled(text, func(word string) string {
-		if strings.HasPrefix(word, "-") {
-			return bold(word)
-		}
-		return italic(word)
-	})
-}
-
-func styled(text string, style func(word string) string) string {
 	var b strings.Builder
 	at := 0
-	for _, m := range marked.FindAllStringIndex(text, -1) {
-		b.WriteString(escape(text[at:m[0]]) + style(text[m[0]:m[1]]))
+	for _, m := range longFlag.FindAllStringIndex(text, -1) {
+		b.WriteString(escape(text[at:m[0]]) + bold(text[m[0]:m[1]]))
 		at = m[1]
 	}
 	return b.String() + escape(text[at:])

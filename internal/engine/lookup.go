@@ -133,19 +133,16 @@ func ScopeError(ctx context.Context, reg *registry.Registry, name string, err er
 	if h := missing.Hidden; h != nil && s.showsHidden(reg, h) {
 		out.Hidden = h
 	}
-	var names []string
 	for _, t := range reg.Tools() {
 		if s.showsTool(t) {
 			out.Count++
-			names = append(names, t.Spellings()...)
 			if strings.HasPrefix(missing.Name, t.Name+"@") {
 				out.Versions = missing.Versions
 			}
 		}
 	}
 	if out.Hidden == nil && len(out.Versions) == 0 {
-		slices.Sort(names)
-		out.Near = registry.Near(name, slices.Compact(names))
+		out.Near = reg.Near(name, s.showsTool)
 	}
 	if failed, ok := errors.AsType[*maybeFailedError](err); ok && out.Hidden == nil {
 		if of := slices.DeleteFunc(slices.Clone(failed.failed),

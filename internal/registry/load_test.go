@@ -350,6 +350,10 @@ func TestLookup(t *testing.T) {
 	if !errors.As(err, &nf) || len(nf.Near) == 0 || nf.Near[0] != "read_file" || nf.Count != 2 {
 		t.Errorf("near names: %v", err)
 	}
+	reg = load(t, Options{}, sourcesOf(mcpTool("s", "aecho"), mcpTool("s", "decho"), mcpTool("s", "echo"))...)
+	if _, err := reg.Lookup("ech"); !errors.As(err, &nf) || strings.Join(nf.Near, " ") != "aecho decho echo" {
+		t.Errorf("%v, want each tool once", err)
+	}
 	for name, want := range map[string]string{
 		"zzz": "", "*zzz": "", "[": "", "my.server__do it": "My.Server__do_it_", "grep@2.0.0": "grep",
 	} {

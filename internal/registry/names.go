@@ -87,9 +87,18 @@ func weight(r rune) int {
 	return len(collation) + int(r)
 }
 
+const maxNear = 3 // how many names are suggested
+
 // Near returns up to three candidates that the user may have meant by name, best first, for "did
-// you mean": first our equivalents of a name that other agents use, then similar names.
+// you mean".
 func Near(name string, candidates []string) []string {
+	best := ranked(name, candidates)
+	return best[:min(maxNear, len(best))]
+}
+
+// ranked returns the candidates that may have been meant by name, best first: our equivalents of a
+// name that other agents use, then similar names.
+func ranked(name string, candidates []string) []string {
 	limit := min(max(1, len(name)/3), max(0, len(name)-1)) // one letter resembles nothing
 	lower := strings.ToLower(name)
 	found := make([][]string, limit+1) // by distance
@@ -109,7 +118,7 @@ func Near(name string, candidates []string) []string {
 			best = append(best, c)
 		}
 	}
-	return best[:min(3, len(best))]
+	return best
 }
 
 // nearGlob is [Near] for a glob: it compares the text before the first special
@@ -132,7 +141,7 @@ func nearGlob(glob string, candidates []string) []string {
 	for _, begin := range Near(stem, cut) {
 		out = append(out, begins[begin]...)
 	}
-	return out[:min(3, len(out))]
+	return out
 }
 
 // distance returns the Damerau-Levenshtein distance of two strings in bytes, in

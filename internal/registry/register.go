@@ -380,6 +380,9 @@ func (b *builder) registerShaped(upstream, t *Tool) {
 		b.cutDescription(t)
 	}
 	if t.IsRenamed() {
+		for _, n := range upstream.names(upstream.Name) {
+			b.reg.renamed[n] = cmp.Or(b.reg.renamed[n], t)
+		}
 		b.reg.renamed[upstream.Name] = t
 	}
 	b.give(t)

@@ -12,6 +12,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -144,6 +145,16 @@ func (r *Registry) notFound(name string) error {
 		e.Hidden = &h
 		return e
 	}
+	if t := cmp.Or(r.renamed[name], r.renamed[plain]); t != nil {
+		e.Hidden = &Hidden{
+			Name:    name,
+			Source:  t.Source,
+			Now:     t.Name,
+			Reason:  fmt.Sprintf("an override renames it to %q", t.Name),
+			Setting: t.Reshaped.Origin,
+		}
+		return e
+	}
 	for i := range r.hidden {
 		if h := &r.hidden[i]; h.Name == name {
 			e.Hidden = h
@@ -154,42 +165,36 @@ func (r *Registry) notFound(name string) error {
 		e.Hidden = &h
 		return e
 	}
-	if t := r.formerly(name); t != nil {
-		e.Hidden = &Hidden{
-			Name:    name,
-			Source:  t.Source,
-			Now:     t.Name,
-			Reason:  fmt.Sprintf("an override renames it to %q", t.Name),
-			Setting: t.Reshaped.Origin,
-		}
-		return e
-	}
-	e.Near = r.near(name)
+	e.Near = r.Near(name, nil)
 	return e
 }
 
-// near returns similar names. It never suggests names that are not valid, since a
-// server can put any text into them.
-func (r *Registry) near(name string) []string {
-	candidates := make([]string, 0, len(r.names)+len(r.other))
-	for _, names := range []map[string]*Tool{r.names, r.other} {
-		for n := range names {
-			if ValidName(n) == n {
-				candidates = append(candidates, n)
-			}
-		}
-	}
-	slices.Sort(candidates)
+// Near returns names of up to three tools that may have been meant by name, best first. It never
+// returns names that are not valid, since a server can put any text into them, or names of tools
+// that shown, if not nil, leaves out.
+func (r *Registry) Near(name string, shown func(*Tool) bool) []string {
+	tools := make(map[string]*Tool, len(r.other)+len(r.names))
+	maps.Copy(tools, r.other)
+	maps.Copy(tools, r.names)
+	maps.DeleteFunc(tools, func(n string, t *Tool) bool { return ValidName(n) != n || shown != nil && !shown(t) })
+	candidates := slices.Sorted(maps.Keys(tools))
 	if text.IsGlob(name) {
-		return nearGlob(name, candidates)
+		candidates = nearGlob(name, candidates)
+	} else {
+		plain, _, _ := cutVersion(name)
+		candidates = ranked(plain, candidates)
 	}
-	plain, _, _ := cutVersion(name)
 	var out []string
-	for _, n := range Near(plain, candidates) {
-		if t := r.other[n]; t != nil && t.Source == SourceBuiltin { // an alias
+	for _, n := range candidates {
+		t := tools[n]
+		if r.names[n] == nil && t.Source == SourceBuiltin { // an alias
 			n = t.Name
 		}
-		out = text.AppendNew(out, n)
+		if !slices.ContainsFunc(out, func(other string) bool { return tools[other] == t }) {
+			if out = append(out, n); len(out) == maxNear {
+				break
+			}
+		}
 	}
 	return out
 }
@@ -211,22 +216,6 @@ func (r *Registry) Matching(glob string) ([]*Tool, error) {
 		return nil, r.notFound(glob)
 	}
 	return out, nil
-}
-
-// formerly returns the tool that had a name before an override renamed it, or nil.
-func (r *Registry) formerly(name string) *Tool {
-	plain, _, _ := cutVersion(name)
-	for _, n := range []string{name, plain} {
-		if t := r.renamed[n]; t != nil {
-			return t
-		}
-	}
-	for _, t := range r.renamed {
-		if up := &t.Reshaped.Upstream; slices.Contains(up.names(up.Name), plain) {
-			return t
-		}
-	}
-	return nil
 }
 
 func (r *Registry) otherVersions(name string) []string {

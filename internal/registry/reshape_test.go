@@ -139,7 +139,8 @@ func TestOnlyStepsFindHiddenTools(t *testing.T) {
 // TestOldNameIsExplained checks that an error about the old name of a tool has the
 // new one and the setting.
 func TestOldNameIsExplained(t *testing.T) {
-	reg := load(t, Options{Overrides: changes{"echo": {name: "say"}, "bad": {name: "worse", broken: true}}}, sourcesOf(mcpTool("s", "echo"), mcpTool("s", "bad"))...)
+	reg := load(t, Options{Overrides: changes{"s__echo": {name: "say"}, "bad": {name: "worse", broken: true}}, Filters: []Filter{ExcludeFilter(entries("t__echo"))}},
+		sourcesOf(mcpTool("s", "echo"), mcpTool("s", "bad"), mcpTool("t", "echo"))...)
 	for name, want := range map[string]string{"echo": `an override renames it to "say"`, "s__echo": `an override renames it to "say"`, "bad": "broken", "worse": "broken"} {
 		_, err := reg.Lookup(name)
 		missing, ok := errors.AsType[*NotFoundError](err)

@@ -321,8 +321,8 @@ func (r *roundTrip) notFound(ctx context.Context, reg *registry.Registry, err er
 	declared := r.Session.Offers.Declared(ctx, reg, r.Format.Name)
 	var near, all []string
 	for _, name := range e.Near {
-		if slices.ContainsFunc(offered, func(t *registry.Tool) bool { return t.Name == name }) {
-			near = append(near, declared[name])
+		if t, err := reg.Lookup(name); err == nil && slices.Contains(offered, t) {
+			near = append(near, declared[t.Name])
 		}
 	}
 	for _, t := range offered {

@@ -50,8 +50,11 @@ func (e *TimeoutError) Error() string {
 	if e.Server != "" {
 		where = fmt.Sprintf(" on server %q", e.Server)
 	}
-	return fmt.Sprintf("calling %q%s: time limit of %s reached; use --timeout to change it", e.Tool, where, e.Limit)
+	return fmt.Sprintf("calling %q%s: time limit of %s reached", e.Tool, where, e.Limit)
 }
+
+// Hint says how to change the limit.
+func (e *TimeoutError) Hint() string { return "use --timeout to change it" }
 
 // Unwrap returns ErrTimeout.
 func (e *TimeoutError) Unwrap() error { return ErrTimeout }

@@ -72,7 +72,7 @@ func TestTimeoutErrorNamesLimit(t *testing.T) {
 		x.TimeLimit = limit(3 * time.Second)
 		res, err := x.Execute(t.Context(), tool, registry.Call{})
 		var te *TimeoutError
-		if !errors.As(err, &te) || te.Limit != 3*time.Second || !strings.Contains(err.Error(), "--timeout") {
+		if !errors.As(err, &te) || te.Limit != 3*time.Second || !strings.Contains(registry.HintOf(err), "--timeout") {
 			t.Errorf("error %v", err)
 		}
 		if strings.Contains(err.Error(), "server") {

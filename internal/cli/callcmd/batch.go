@@ -179,7 +179,7 @@ func (b *batch) runCall(ctx context.Context, c batchCall) {
 
 func (b *batch) printResult(ctx context.Context, c batchCall, r registry.Result, err error) {
 	var line any
-	if err != nil {
+	if !HasResult(r, err) {
 		line = batchError{c.head, cli.NewErrorBody(ctx, err)}
 	} else {
 		line = batchResult{c.head, NewDocument(c.found.Tool, r)}

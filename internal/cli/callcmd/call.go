@@ -189,18 +189,10 @@ func call(ctx context.Context, e *cli.Env, s *engine.Session, o *options, name s
 	if line != "" {
 		defer e.IO.Note("To repeat this call:\n  " + line + "\n") // below the result
 	}
-	if err == nil || result.IsError {
-		if err != nil && e.IO.OutTTY && e.IO.ErrTTY && !e.IO.JSON {
-			result = withoutNotice(result, err)
-		}
-		if printErr := print(ctx, f.Tool, result); printErr != nil {
-			return printErr
-		}
-		if err == nil {
-			p.markFailure(f.Tool, result)
-		}
+	if err != nil && e.IO.OutTTY && e.IO.ErrTTY && !e.IO.JSON {
+		result = withoutNotice(result, err)
 	}
-	return exec.ResultError(result, err)
+	return p.printOutcome(f.Tool, result, err, func() error { return print(ctx, f.Tool, result) })
 }
 
 // leftCall is a call that its server continues, as JSON.
@@ -213,8 +205,12 @@ type leftCall struct {
 // returns.
 func Print(ctx context.Context, e *cli.Env, t *registry.Tool, result registry.Result, err error) error {
 	p := &printer{ios: e.IO, person: e.Person}
+	return p.printOutcome(t, result, err, func() error { return p.printResult(ctx, t, result) })
+}
+
+func (p *printer) printOutcome(t *registry.Tool, result registry.Result, err error, print func() error) error {
 	if err == nil || result.IsError {
-		if printErr := p.printResult(ctx, t, result); printErr != nil {
+		if printErr := print(); printErr != nil {
 			return printErr
 		}
 		if err == nil {

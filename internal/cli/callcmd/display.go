@@ -13,6 +13,7 @@ import (
 	"sync"
 
 	"github.com/toolreg/toolreg/internal/cli"
+	"github.com/toolreg/toolreg/internal/exec"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/text"
 	"github.com/toolreg/toolreg/internal/ui"
@@ -209,6 +210,12 @@ type Document struct {
 	Cached    bool `json:"cached,omitempty"`   // the result comes from the cache (toolOptions)
 	Confined  bool `json:"confined,omitempty"` // the program ran in the sandbox
 	Attempts  int  `json:"attempts,omitempty"` // number of attempts, if more than one
+}
+
+// HasResult reports whether the outcome of a call is a result, with what the tool has returned until
+// its time limit if that stopped it.
+func HasResult(r registry.Result, err error) bool {
+	return err == nil || r.IsError && errors.Is(err, exec.ErrTimeout)
 }
 
 // NewDocument returns the JSON of a result.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"slices"
 	"sync"
 
@@ -192,11 +191,8 @@ func (h *host) call(life, ctx context.Context, r *rpc.Request, p callParams) (ca
 	if err != nil {
 		return callcmd.Document{}, err
 	}
-	call := registry.Call{Tool: p.Tool, Params: p.Params, Progress: c.Progress}
-	if jsonx.IsNull(p.Params) {
-		call.Params = nil
-	}
-	if f, call.Tool, call.Params, err = s.Calls.Resolve(ctx, f, p.Tool, call.Params); err != nil {
+	call := registry.Call{Progress: c.Progress}
+	if f, call.Tool, call.Params, err = s.Calls.Resolve(ctx, f, p.Tool, p.Params); err != nil {
 		return callcmd.Document{}, err
 	}
 	if p.Stream {
@@ -208,7 +204,7 @@ func (h *host) call(life, ctx context.Context, r *rpc.Request, p callParams) (ca
 		return callcmd.Document{}, err
 	}
 	result, err := s.Calls.CallJSON(ctx, f, call)
-	if err != nil && !(result.IsError && errors.Is(err, exec.ErrTimeout)) {
+	if !callcmd.HasResult(result, err) {
 		return callcmd.Document{}, err
 	}
 	return callcmd.NewDocument(f.Tool, result), nil

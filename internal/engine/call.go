@@ -84,10 +84,14 @@ func (c *Calls) CallHeld(ctx context.Context, f Found, call registry.Call, h *ex
 	return c.gate.call(ctx, f, call, h)
 }
 
-// Answer makes the result of a call fit for a model: it removes damaged media and shortens the rest
-// to limits.answer. The result names the file that has what was left out.
+// Answer makes the result of a call fit for a model: it removes damaged media, gives an error
+// without content a text, because APIs refuse such an error, and shortens the rest to limits.answer.
+// The result names the file that has what was left out.
 func (c *Calls) Answer(ctx context.Context, t *registry.Tool, r registry.Result) registry.Result {
 	r.Content = registry.Sendable(r.Content)
+	if r.IsError && len(r.Content) == 0 {
+		r.Content = []registry.Content{registry.TextContent(cmp.Or(r.Summary, "the call failed and gave no reason"))}
+	}
 	return c.gate.runs.Answer(ctx, t, r)
 }
 

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/toolreg/toolreg/internal/exec"
 	"github.com/toolreg/toolreg/internal/policy"
 	"github.com/toolreg/toolreg/internal/registry"
@@ -52,5 +54,22 @@ func BenchmarkCall(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// TestErrorsHaveContent checks that a model gets a text for an error that has none.
+func TestErrorsHaveContent(t *testing.T) {
+	c := &Calls{gate: &gate{runs: &toolRuns{uncut: true}}}
+	for _, tt := range []struct {
+		result registry.Result
+		want   []registry.Content
+	}{
+		{registry.Result{IsError: true, Summary: "t failed with no content"}, []registry.Content{registry.TextContent("t failed with no content")}},
+		{registry.Result{IsError: true}, []registry.Content{registry.TextContent("the call failed and gave no reason")}},
+		{registry.Result{Summary: "t returned no content"}, nil},
+	} {
+		if diff := cmp.Diff(tt.want, c.Answer(t.Context(), &registry.Tool{}, tt.result).Content); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
 	}
 }

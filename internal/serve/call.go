@@ -1,7 +1,6 @@
 package serve
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -197,15 +196,11 @@ func (l *calls) execute(ctx context.Context, req *mcp.CallToolRequest, mayLogIn 
 	if err != nil {
 		return registry.Result{}, err
 	}
-	params, err := registry.DecodeParams(f.Tool.Name, raw)
-	if err != nil {
-		return registry.Result{}, v.Session.Calls.Refused(ctx, f.Tool, err)
-	}
 	if err := question.From(ctx).Concerns(f.Tool, f.Tool.Source); err != nil {
 		return registry.Result{}, err
 	}
-	call := registry.Call{Tool: name, Params: params, Progress: question.Progress(ctx)}
-	r, err := v.Session.Calls.Call(ctx, f, call)
+	call := registry.Call{Tool: name, Params: raw, Progress: question.Progress(ctx)}
+	r, err := v.Session.Calls.CallJSON(ctx, f, call)
 	if server := v.OwnServer(f.Tool); mayLogIn && server != nil && errors.Is(err, registry.ErrNeedsLogin) {
 		if err := l.logins.logIn(ctx, server); err != nil {
 			return registry.Result{}, err
@@ -267,9 +262,6 @@ func errorResult(text string) *callResult {
 // structured content had to be an object.
 func resultOf(c *question.Client, r registry.Result) *callResult {
 	out := &callResult{Content: append([]registry.Content{}, r.Content...), IsError: r.IsError} // not null
-	if r.IsError && len(r.Content) == 0 {                                                       // models' APIs refuse an error without content
-		out.Content = append(out.Content, registry.TextContent(cmp.Or(r.Summary, "the call failed and gave no reason")))
-	}
 	if c.Modern || jsonx.KindOf(r.Structured) == jsonx.Object {
 		out.Structured = r.Structured
 	}

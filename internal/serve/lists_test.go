@@ -2,10 +2,8 @@ package serve
 
 import (
 	"context"
-	"encoding/json"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -17,7 +15,6 @@ import (
 	"github.com/toolreg/toolreg/internal/mcptest"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/serve/offer"
-	"github.com/toolreg/toolreg/internal/serve/question"
 )
 
 // upstreams returns servers whose tools change, for each transport and revision.
@@ -271,22 +268,5 @@ func TestAddedToolTakesNoName(t *testing.T) {
 	}
 	if text := call("a__create_issue", nil); text != "hello" {
 		t.Errorf("the added tool says %q", text)
-	}
-}
-
-// TestErrorsHaveContent checks that clients get a text for an error that has none.
-func TestErrorsHaveContent(t *testing.T) {
-	for _, tt := range []struct {
-		result registry.Result
-		want   string
-	}{
-		{registry.Result{IsError: true, Summary: "t failed with no content"}, `"content":[{"type":"text","text":"t failed with no content"}]`},
-		{registry.Result{IsError: true}, `"text":"the call failed and gave no reason"`},
-		{registry.Result{Summary: "t returned no content"}, `"content":[]`},
-	} {
-		got, err := json.Marshal(resultOf(&question.Client{}, tt.result))
-		if err != nil || !strings.Contains(string(got), tt.want) {
-			t.Errorf("%s, %v\nwant %s", got, err, tt.want)
-		}
 	}
 }

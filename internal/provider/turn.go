@@ -186,36 +186,44 @@ func (n notes) result(isError bool) string {
 	return text
 }
 
-// split returns the texts of an answer and, separately, what media returns for its other parts.
-// note, if not nil, returns a text for each of those.
+// split returns the texts of an answer and, separately, what media returns for its other parts, for
+// each of which note returns a text.
 func (a Answer) split(media func(part) any, note func(part) string) (text notes, apart []any) {
 	for _, c := range a.Content {
 		p := part{c}
-		m := media(p)
-		if m == nil {
-			text.add(p.asText())
-			continue
-		}
-		apart = append(apart, m)
-		if note != nil {
+		if m := media(p); m != nil {
+			apart = append(apart, m)
 			text.add(note(p))
+		} else {
+			text.add(p.asText())
 		}
 	}
 	return text, apart
 }
 
-// textOrList returns the text of an answer or, if there are media, a list: the text in a block of
-// type kind, and the media.
+// textOrList returns the text of an answer or, if there are media, the list of its parts: texts in
+// blocks of type kind, and what media returns.
 func (a Answer) textOrList(kind string, marksErrors bool, media func(part) any) any {
-	marked := marksErrors && a.IsError
-	text, list := a.split(media, nil)
-	switch {
-	case len(list) == 0:
-		return text.result(marked)
-	case len(text) == 0 && !marked:
-		return list
+	var text notes
+	var list []any
+	if marksErrors = marksErrors && a.IsError; marksErrors {
+		list = append(list, textBlock{kind, "Error:"})
 	}
-	return append([]any{textBlock{kind, text.result(marked)}}, list...)
+	for _, c := range a.Content {
+		p := part{c}
+		if m := media(p); m != nil {
+			list = append(list, m)
+			continue
+		}
+		text.add(p.asText())
+		if s := p.asText(); !isBlank(s) {
+			list = append(list, textBlock{kind, s})
+		}
+	}
+	if len(text) == len(a.Content) {
+		return text.result(marksErrors)
+	}
+	return list
 }
 
 // blocks returns the blocks of a result, for APIs that accept only text in an error, and reject

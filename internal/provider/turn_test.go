@@ -245,8 +245,8 @@ func TestReply(t *testing.T) {
 			`{"role":"tool","tool_call_id":"a","content":"Error: the call was not run"}
 {"role":"tool","tool_call_id":"b","content":"Error: the call was not run"}`},
 		{"media", "openai-responses", `[{"type":"function_call","call_id":"a","name":"f"},{"type":"custom_tool_call","call_id":"b","name":"g"}]`,
-			[]Answer{{Content: []registry.Content{registry.TextContent("see"), png, pdf}}, ErrorAnswer("no")},
-			`{"type":"function_call_output","call_id":"a","output":[{"type":"input_text","text":"see"},{"type":"input_image","image_url":"data:image/png;base64,UA=="},{"type":"input_file","filename":"a.pdf","file_data":"data:application/pdf;base64,RA=="}]}
+			[]Answer{{Content: []registry.Content{registry.TextContent("see"), png, registry.TextContent(" "), pdf, registry.TextContent("end")}}, ErrorAnswer("no")},
+			`{"type":"function_call_output","call_id":"a","output":[{"type":"input_text","text":"see"},{"type":"input_image","image_url":"data:image/png;base64,UA=="},{"type":"input_file","filename":"a.pdf","file_data":"data:application/pdf;base64,RA=="},{"type":"input_text","text":"end"}]}
 {"type":"custom_tool_call_output","call_id":"b","output":"Error: no"}`},
 		{"every kind of call", "openai-responses", `[{"type":"function_call","call_id":"f","name":"f","namespace":"n","caller":{"type":"program","caller_id":"p"}},{"type":"custom_tool_call","call_id":"c","name":"g","input":"","namespace":"n","caller":{"type":"direct"}},{"type":"tool_search_call","call_id":"t","execution":"client","arguments":{}},{"type":"shell_call","call_id":"s","action":{"commands":["ls"],"max_output_length":100},"environment":{"type":"local"},"caller":null},{"type":"local_shell_call","id":"i","call_id":"l","action":{}},{"type":"apply_patch_call","call_id":"a","operation":{},"caller":{"type":"program","caller_id":"p"}},{"type":"mcp_approval_request","id":"m","name":"x","server_label":"s","arguments":"{}"},{"type":"juggle_call","call_id":"j"}]`,
 			[]Answer{{}, ErrorAnswer("no"), ErrorAnswer("no"), ErrorAnswer("no"), ErrorAnswer("no"), ErrorAnswer("no"), ErrorAnswer("no"), ErrorAnswer("no")},
@@ -269,7 +269,7 @@ func TestReply(t *testing.T) {
 		{"a NUL", "openai", `[{"id":"a","function":{"name":"f","arguments":"{}"}}]`, []Answer{{Content: []registry.Content{registry.TextContent("a\x00b")}}},
 			`{"role":"tool","tool_call_id":"a","content":"a�b"}`},
 		{"media and an error", "gemini-interactions", `[{"type":"function_call","id":"a","name":"f","arguments":{}},{"type":"function_call","id":"b","name":"g","arguments":{}},{"type":"function_call","id":"c","name":"h","arguments":{}}]`, []Answer{rich, ErrorAnswer("no"), {Content: []registry.Content{png}}},
-			`{"type":"function_result","call_id":"a","name":"f","result":[{"type":"text","text":"see\n[image, image/svg+xml, 1 bytes] cannot be shown\n[audio, audio/wav, 1 bytes] cannot be shown\n[resource file:///x, x]"},{"type":"image","mime_type":"image/png","data":"UA=="},{"type":"document","mime_type":"application/pdf","data":"RA=="}]}
+			`{"type":"function_result","call_id":"a","name":"f","result":[{"type":"text","text":"see"},{"type":"image","mime_type":"image/png","data":"UA=="},{"type":"document","mime_type":"application/pdf","data":"RA=="},{"type":"text","text":"[image, image/svg+xml, 1 bytes] cannot be shown"},{"type":"text","text":"[audio, audio/wav, 1 bytes] cannot be shown"},{"type":"text","text":"[resource file:///x, x]"}]}
 {"type":"function_result","call_id":"b","name":"g","is_error":true,"result":"no"}
 {"type":"function_result","call_id":"c","name":"h","result":[{"type":"image","mime_type":"image/png","data":"UA=="}]}`},
 		{"live", "gemini", `{"toolCall":{"functionCalls":[{"id":"1","name":"f","args":{}},{"id":"2","name":"g","args":{}}]}}`, []Answer{{Content: []registry.Content{registry.TextContent("one")}}, ErrorAnswer("no")},

@@ -88,8 +88,8 @@ func readCodexServers(_ *document.Foreign, path string, data []byte) ([]imports.
 	return out, nil
 }
 
-// bounded rejects files that could exhaust the stack of the parser.
-func bounded(data []byte) error {
+// checkNesting rejects files that could exhaust the stack of the parser.
+func checkNesting(data []byte) error {
 	if len(data) > maxTOML {
 		return errors.New("is larger than 1 MiB")
 	}
@@ -238,7 +238,7 @@ func seconds(s *float64) any {
 func unmarshalTOML(path string, data []byte, v any) []document.Problem {
 	data = text.WithoutMark(data)
 	p := document.Problem{File: path, Message: "invalid TOML"}
-	if err := bounded(data); err != nil {
+	if err := checkNesting(data); err != nil {
 		p.Message = err.Error()
 	} else if err := toml.Unmarshal(data, v); err == nil {
 		return nil

@@ -97,7 +97,7 @@ func (s *source) Name() string { return registry.SourceBuiltin }
 func (s *source) Discover(context.Context) ([]registry.Tool, []registry.Diagnostic, error) {
 	all := tools(&s.opts, s.files)
 	for i := range all {
-		all[i] = located(all[i], s.files.Dir)
+		all[i] = withAbsolutePaths(all[i], s.files.Dir)
 	}
 	return all, nil, nil
 }
@@ -188,9 +188,9 @@ func InPreset(preset, tool string) bool {
 	return i >= 0 && (entries[i].preset == preset || preset == presetEdit && entries[i].preset == presetReadOnly)
 }
 
-// located returns a tool whose results have absolute paths as locations, so
+// withAbsolutePaths returns a tool whose results have absolute paths as locations, so
 // that readers need not know the workspace.
-func located(t registry.Tool, w *workspace.Dir) registry.Tool {
+func withAbsolutePaths(t registry.Tool, w *workspace.Dir) registry.Tool {
 	run := t.Run
 	t.Run = func(ctx context.Context, call registry.Call) (registry.Result, error) {
 		r, err := run(ctx, call)

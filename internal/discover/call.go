@@ -226,7 +226,7 @@ func (in *printedResult) result(root string) (registry.Result, error) {
 		out.ErrorCategory = registry.ErrorExecution
 	}
 	var err error
-	if present(in.LLMContent) {
+	if isPresent(in.LLMContent) {
 		if out.Content, err = registry.ParseContent(in.LLMContent); err != nil {
 			return out, fmt.Errorf("its llmContent: %w", err)
 		}
@@ -235,14 +235,14 @@ func (in *printedResult) result(root string) (registry.Result, error) {
 		return out, err
 	}
 	for name, raw := range map[string]json.RawMessage{"structuredContent": in.Structured, "metadata": in.Metadata} {
-		if present(raw) && raw[0] != '{' {
+		if isPresent(raw) && raw[0] != '{' {
 			return out, fmt.Errorf("its %s is not an object", name)
 		}
 	}
-	if present(in.Structured) {
+	if isPresent(in.Structured) {
 		out.Structured = in.Structured
 	}
-	if present(in.Metadata) {
+	if isPresent(in.Metadata) {
 		out.Meta = in.Metadata
 	}
 	for _, l := range in.Locations {
@@ -256,7 +256,7 @@ func (in *printedResult) result(root string) (registry.Result, error) {
 }
 
 func readDisplay(raw json.RawMessage) (d registry.Display, err error) {
-	if !present(raw) {
+	if !isPresent(raw) {
 		return d, nil
 	}
 	switch raw[0] {

@@ -190,9 +190,9 @@ func (r *compositeReader) read(ctx context.Context) *composite {
 	c.result = r.expression("/result", o)
 	c.file, _ = jsonx.Text(o["script"])
 	switch {
-	case c.file == "" && !present(o["steps"]):
+	case c.file == "" && !isPresent(o["steps"]):
 		r.fail("", `missing property "steps"`, "a composite has steps or a script")
-	case c.file != "" && (present(o["steps"]) || present(o["result"])):
+	case c.file != "" && (isPresent(o["steps"]) || isPresent(o["result"])):
 		r.fail("/script", "script cannot be used with steps and result", "remove one of them")
 	case c.file != "":
 		c.script = r.script(c.file)
@@ -232,11 +232,11 @@ func (r *compositeReader) define(ctx context.Context, def *registry.Definition, 
 	if category, ok := jsonx.Text(o["category"]); ok {
 		def.Category = registry.Category(category)
 	}
-	if present(o["tags"]) && json.Unmarshal(o["tags"], &def.Tags) != nil {
+	if isPresent(o["tags"]) && json.Unmarshal(o["tags"], &def.Tags) != nil {
 		def.Tags = nil // reported by the settings
 	}
 	def.InputSchema = o["parameters"]
-	if !present(def.InputSchema) {
+	if !isPresent(def.InputSchema) {
 		def.InputSchema = json.RawMessage(`{"type":"object","properties":{}}`)
 		return
 	}

@@ -140,7 +140,7 @@ func (d *declarations) function(place string, raw json.RawMessage) {
 		d.declare(place, o, raw)
 	case d.unnamed != "" && unwrapped(o) == "" && slices.ContainsFunc(
 		[]string{"description", "category", "parameters", "parametersJsonSchema"},
-		func(field string) bool { return present(o[field]) }):
+		func(field string) bool { return isPresent(o[field]) }):
 		o["name"] = json.RawMessage(jsonx.Quote(d.unnamed))
 		d.declare(place, o, raw)
 	default:

@@ -120,7 +120,7 @@ func (r fieldReader) wrong(field, want string) {
 // into decodes a field into a variable. It returns false if the field is absent or
 // has another type.
 func (r fieldReader) into(field, want string, v any) bool {
-	if !present(r.o[field]) {
+	if !isPresent(r.o[field]) {
 		return false
 	}
 	if json.Unmarshal(r.o[field], v) != nil {
@@ -154,7 +154,7 @@ func (r fieldReader) texts(field string) []string {
 func (r fieldReader) objectOf(field string) json.RawMessage {
 	raw := r.o[field]
 	switch {
-	case !present(raw):
+	case !isPresent(raw):
 		return nil
 	case raw[0] == '{':
 		return raw
@@ -173,7 +173,7 @@ func (r fieldReader) category() registry.Category {
 
 func (r fieldReader) examples() []registry.Example {
 	list, ok := jsonx.Elements(r.o["examples"])
-	if !ok && present(r.o["examples"]) {
+	if !ok && isPresent(r.o["examples"]) {
 		r.wrong("examples", "a list")
 	}
 	var out []registry.Example
@@ -210,7 +210,7 @@ func (r fieldReader) parameters() json.RawMessage {
 		}
 	}
 	for _, field := range []string{"inputSchema", "input_schema"} {
-		if present(r.o[field]) {
+		if isPresent(r.o[field]) {
 			r.d.diagnose(registry.SeverityWarning, "field_ignored", r.tool,
 				fmt.Sprintf("its %q is not read here, so it has no parameters", field), `name it "parameters"`)
 		}
@@ -229,11 +229,11 @@ type condition struct {
 // for [jq.Expression.Isolated].
 func readCondition(o object, evaluator []string) (condition, error) {
 	var c condition
-	if raw := o["channels"]; present(raw) && json.Unmarshal(raw, &c.channels) != nil {
+	if raw := o["channels"]; isPresent(raw) && json.Unmarshal(raw, &c.channels) != nil {
 		return c, fmt.Errorf("its channels: %s, not a list of strings", jsonx.KindOf(raw))
 	}
 	raw := o["when"]
-	if !present(raw) {
+	if !isPresent(raw) {
 		return c, nil
 	}
 	v, err := jq.Decode(raw)
@@ -254,8 +254,8 @@ func readCondition(o object, evaluator []string) (condition, error) {
 	return c, nil
 }
 
-// present reports whether a declaration has a field; null means that it has not.
-func present(raw json.RawMessage) bool { return !jsonx.IsNull(raw) }
+// isPresent reports whether a declaration has a field; null means that it has not.
+func isPresent(raw json.RawMessage) bool { return !jsonx.IsNull(raw) }
 
 // unmet describes the first condition that is not met, or returns "" if all are. A
 // condition that cannot be evaluated is not met. The context is decoded for each

@@ -92,7 +92,7 @@ func (p *plugin) reads(d *declaration) (argv []string, m mapping, r running, err
 // command returns the argv that runs a tool: its own, or the plugin's followed
 // by the tool's name.
 func (p *plugin) command(d *declaration) ([]string, error) {
-	if raw := d.fields["command"]; present(raw) {
+	if raw := d.fields["command"]; isPresent(raw) {
 		var argv []string
 		if json.Unmarshal(raw, &argv) != nil || len(argv) == 0 || argv[0] == "" {
 			return nil, fmt.Errorf("its command is not a list of words")

@@ -82,7 +82,7 @@ func (p *Plugin) readFields(raw json.RawMessage) {
 	if !ok {
 		return
 	}
-	into := func(field string, v any) bool { return present(o[field]) && json.Unmarshal(o[field], v) == nil }
+	into := func(field string, v any) bool { return isPresent(o[field]) && json.Unmarshal(o[field], v) == nil }
 	if id := ""; into("id", &id) && IsPluginID(id) {
 		p.ID = id
 	}
@@ -96,7 +96,7 @@ func (p *Plugin) readFields(raw json.RawMessage) {
 		tool, _ := readObject(raw)
 		p.tools = append(p.tools, tool)
 	}
-	if raw := o["timeout"]; present(raw) {
+	if raw := o["timeout"]; isPresent(raw) {
 		if d, err := readDuration(raw); err == nil {
 			p.timeout = d
 		}
@@ -159,10 +159,10 @@ func (p *Plugin) checkCommands(doc *document.Document) {
 		pointer := fmt.Sprintf("/tools/%d", i)
 		switch {
 		case o == nil: // reported by the schema
-		case !present(o["command"]) && p.call == nil:
+		case !isPresent(o["command"]) && p.call == nil:
 			p.problem(doc, pointer, "the tool has no command, and the plugin has no call command",
 				`add command: [./run.sh]`)
-		case present(o["command"]) && json.Unmarshal(o["command"], &argv) == nil:
+		case isPresent(o["command"]) && json.Unmarshal(o["command"], &argv) == nil:
 			cwd, _ := jsonx.Text(o["cwd"]) // the schema checks the type
 			check(pointer+"/command", argv, func(i int, word string) bool {
 				from := p.Dir
@@ -213,7 +213,7 @@ func (p *Plugin) checkSchemas(ctx context.Context, doc *document.Document, at st
 		for _, found := range registry.Settle([]registry.Tool{{Definition: d}}) {
 			p.fieldProblem(doc, at+"/"+field, strings.TrimSuffix(found.Message, registry.LeftOut))
 		}
-		if _, err := registry.NewValidator(o[field]).Compile(ctx); err != nil && present(o[field]) {
+		if _, err := registry.NewValidator(o[field]).Compile(ctx); err != nil && isPresent(o[field]) {
 			p.fieldProblem(doc, at+"/"+field, "the schema cannot be used: "+err.Error())
 		}
 	}
@@ -221,7 +221,7 @@ func (p *Plugin) checkSchemas(ctx context.Context, doc *document.Document, at st
 	examples, _ := jsonx.Elements(o["examples"])
 	for i, raw := range examples {
 		e, ok := readObject(raw)
-		if !ok || !present(e["params"]) {
+		if !ok || !isPresent(e["params"]) {
 			continue // reported by the manifest's schema
 		}
 		violations, err := validator.Validate(ctx, e["params"])
@@ -322,7 +322,7 @@ func (p *Plugin) Lint(env []string, builtin func(name string) string) (missing, 
 				"give it another name"))
 		}
 		for _, field := range []string{"description", "parameters"} {
-			if !present(o[field]) {
+			if !isPresent(o[field]) {
 				warnings = append(warnings, at(tool, "the tool has no "+field, "models choose and call tools by them"))
 			}
 		}

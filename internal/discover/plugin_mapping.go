@@ -44,14 +44,14 @@ type piece struct {
 func readMapping(o object) (m mapping, field string, err error) {
 	var cwd string
 	switch raw := o["cwd"]; {
-	case !present(raw):
+	case !isPresent(raw):
 	case json.Unmarshal(raw, &cwd) != nil || cwd != "project":
 		return m, "/cwd", fmt.Errorf(`its cwd is not "project"`)
 	default:
 		m.root = true
 	}
 	params := maps.Collect(jsonx.Members(jsonx.Get(o["parameters"], "properties")))
-	if raw := o["args"]; present(raw) {
+	if raw := o["args"]; isPresent(raw) {
 		var args []string
 		if json.Unmarshal(raw, &args) != nil {
 			return m, "/args", fmt.Errorf("its args are not a list of strings")
@@ -63,7 +63,7 @@ func readMapping(o object) (m mapping, field string, err error) {
 			}
 		}
 	}
-	if raw := o["env"]; present(raw) {
+	if raw := o["env"]; isPresent(raw) {
 		if jsonx.KindOf(raw) != jsonx.Object {
 			return m, "/env", fmt.Errorf("its env is not an object of strings")
 		}
@@ -83,7 +83,7 @@ func readMapping(o object) (m mapping, field string, err error) {
 			m.env = append(m.env, v)
 		}
 	}
-	if (m.args != nil || m.env != nil || m.root) && !present(o["command"]) {
+	if (m.args != nil || m.env != nil || m.root) && !isPresent(o["command"]) {
 		return m, "", fmt.Errorf("args, env and cwd need a command of the tool's own")
 	}
 	return m, "", nil
@@ -130,7 +130,7 @@ func (f filler) fill(params object) (s string, ok bool) {
 			continue
 		}
 		raw := params[p.param]
-		if !present(raw) || p.flag && string(raw) != "true" {
+		if !isPresent(raw) || p.flag && string(raw) != "true" {
 			return "", false
 		}
 		if !p.flag {
@@ -186,7 +186,7 @@ func (m mapping) refuseNUL(f filler, params object, refuse func(param, message s
 func allowsDash(schema json.RawMessage) bool {
 	o, _ := readObject(schema)
 	var minimum float64
-	return present(o["pattern"]) || present(o["enum"]) || present(o["const"]) ||
+	return isPresent(o["pattern"]) || isPresent(o["enum"]) || isPresent(o["const"]) ||
 		json.Unmarshal(o["minimum"], &minimum) == nil && minimum < 0
 }
 

@@ -216,12 +216,12 @@ type running struct {
 func readRunning(o object, timeout time.Duration, evaluator []string) (running, error) {
 	r := running{timeout: timeout}
 	var err error
-	if raw := o["timeout"]; present(raw) {
+	if raw := o["timeout"]; isPresent(raw) {
 		if r.timeout, err = readDuration(raw); err != nil {
 			return r, fmt.Errorf("its timeout is %w", err)
 		}
 	}
-	if raw := o["output"]; present(raw) {
+	if raw := o["output"]; isPresent(raw) {
 		switch string(raw) {
 		case `"text"`:
 		case `"result"`:
@@ -230,7 +230,7 @@ func readRunning(o object, timeout time.Duration, evaluator []string) (running, 
 			return r, errors.New(`its output is neither "text" nor "result"`)
 		}
 	}
-	if raw := o["confirm"]; present(raw) {
+	if raw := o["confirm"]; isPresent(raw) {
 		if r.confirm, err = readConfirmation(raw); err != nil {
 			return r, fmt.Errorf("its confirm: %w", err)
 		}

@@ -68,7 +68,7 @@ func expandText(s string, lookup Lookup, depth int) (string, error) {
 		if !found {
 			break
 		}
-		value, after, err := dollar(rest, lookup, depth)
+		value, after, err := expandDollar(rest, lookup, depth)
 		if err != nil {
 			return "", err
 		}
@@ -78,8 +78,8 @@ func expandText(s string, lookup Lookup, depth int) (string, error) {
 	return out.String(), nil
 }
 
-// dollar expands what follows a dollar sign and returns what comes after it.
-func dollar(s string, lookup Lookup, depth int) (value, after string, err error) {
+// expandDollar expands what follows a dollar sign and returns what comes after it.
+func expandDollar(s string, lookup Lookup, depth int) (value, after string, err error) {
 	switch {
 	case strings.HasPrefix(s, "$"):
 		return "$", s[1:], nil

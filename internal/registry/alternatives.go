@@ -231,7 +231,7 @@ func (a alternatives) ofAbsent(e *jsonschema.ValidationError) (Violation, bool) 
 	for _, m := range members[:min(len(members), maxTags)] {
 		values := a.listed(branches, m.Name)
 		given := func(c *jsonschema.ValidationError) bool {
-			return !mistyped[branchOf(c, e)] && !misses(c, e.InstanceLocation, m.Name)
+			return !mistyped[branchOf(c, e)] && !lacksMember(c, e.InstanceLocation, m.Name)
 		}
 		if values != nil && !slices.ContainsFunc(e.Causes, given) {
 			return Violation{Pointer: pointerOf(e.InstanceLocation), Keyword: "required",
@@ -242,10 +242,10 @@ func (a alternatives) ofAbsent(e *jsonschema.ValidationError) (Violation, bool) 
 	return Violation{}, false
 }
 
-// misses reports whether an error says that the object at a location lacks a member.
-func misses(e *jsonschema.ValidationError, at, member string) bool {
+// lacksMember reports whether an error says that the object at a location lacks a member.
+func lacksMember(e *jsonschema.ValidationError, at, member string) bool {
 	return e.InstanceLocation == at && keywordOf(e) == "required" && strings.Contains(e.Message, "'"+member+"'") ||
-		slices.ContainsFunc(e.Causes, func(c *jsonschema.ValidationError) bool { return misses(c, at, member) })
+		slices.ContainsFunc(e.Causes, func(c *jsonschema.ValidationError) bool { return lacksMember(c, at, member) })
 }
 
 // ofTypes returns a single violation for alternatives that are all for values of other types.

@@ -229,11 +229,11 @@ func (l *layout) arrange() {
 		l.place(path, l.entries[path])
 	}
 	l.addLinks()
-	slices.SortStableFunc(l.ops, func(a, b launcher.Op) int { return order(a) - order(b) })
+	slices.SortStableFunc(l.ops, func(a, b launcher.Op) int { return mountPhase(a) - mountPhase(b) })
 }
 
-// order separates what is created in the base from what is mounted.
-func order(op launcher.Op) int {
+// mountPhase separates what is created in the base from what is mounted.
+func mountPhase(op launcher.Op) int {
 	switch op.Kind {
 	case launcher.MakeDir, launcher.MakeFile:
 		return 0

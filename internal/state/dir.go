@@ -263,10 +263,10 @@ func (d *Dir) withRoot(name string, do func(*os.Root) error) error {
 	}
 	root, err := d.open(true)
 	if err != nil {
-		return failed(err)
+		return storeError(err)
 	}
 	defer root.Close()
-	return failed(do(root))
+	return storeError(do(root))
 }
 
 // Bounds limit a cache. A field of 0 sets no limit.
@@ -321,7 +321,7 @@ func (d *Dir) Clear() (removed int, err error) {
 		case err == nil:
 			removed++
 		case !errors.Is(err, fs.ErrNotExist):
-			return removed, failed(err)
+			return removed, storeError(err)
 		}
 	}
 	return removed, nil
@@ -349,7 +349,7 @@ func (d *Dir) list() (root *os.Root, files []fs.FileInfo, err error) {
 	}
 	entries, err := fs.ReadDir(root.FS(), ".")
 	if err != nil {
-		return nil, nil, failed(errors.Join(err, root.Close()))
+		return nil, nil, storeError(errors.Join(err, root.Close()))
 	}
 	for _, e := range entries {
 		if info, err := e.Info(); err == nil && info.Mode().IsRegular() {
@@ -379,8 +379,8 @@ func (d *Dir) Names(prefix, suffix string) ([]string, error) {
 func (d *Dir) Remove(ctx context.Context, name string) error {
 	return d.locked(ctx, name, func(root *os.Root) error {
 		if err := root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return failed(err)
+			return storeError(err)
 		}
-		return failed(atomicfile.SyncFolder(root))
+		return storeError(atomicfile.SyncFolder(root))
 	})
 }

@@ -54,7 +54,7 @@ func (a *Appender) Append(ctx context.Context, line []byte) (size int64, err err
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if size, err = a.reopen(); err != nil {
-		return 0, failed(err)
+		return 0, storeError(err)
 	}
 	if size != a.end && tornEnd(a.file, size) {
 		if err := a.endTorn(ctx); err != nil {
@@ -67,7 +67,7 @@ func (a *Appender) Append(ctx context.Context, line []byte) (size int64, err err
 		a.end = 0
 		err = errors.Join(err, a.close())
 	}
-	return size, failed(err)
+	return size, storeError(err)
 }
 
 // staysOpen reports whether a log may stay open between lines. On Windows an open file
@@ -106,7 +106,7 @@ func (a *Appender) reopen() (int64, error) {
 func (a *Appender) Close() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return failed(a.close())
+	return storeError(a.close())
 }
 
 func (a *Appender) close() error {
@@ -144,11 +144,11 @@ func (a *Appender) endTorn(ctx context.Context) error {
 		for before := int64(-1); ; {
 			info, err := a.file.Stat()
 			if err != nil || !tornEnd(a.file, info.Size()) {
-				return failed(err)
+				return storeError(err)
 			}
 			if info.Size() == before {
 				_, err = a.file.Write([]byte{'\n'})
-				return failed(err)
+				return storeError(err)
 			}
 			before = info.Size()
 			time.Sleep(writing)
@@ -185,7 +185,7 @@ func rotate(root *os.Root, name string, size int64, keep int) error {
 		}
 		err := atomicfile.Rename(root, from, fmt.Sprintf("%s.%d", name, i))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return failed(err)
+			return storeError(err)
 		}
 	}
 	return nil

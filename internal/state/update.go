@@ -77,7 +77,7 @@ func commit(root *os.Root, name string, old, next []byte) error {
 	if next == nil || old != nil && bytes.Equal(old, next) {
 		return nil
 	}
-	return failed(replace(root, name, next, true))
+	return storeError(replace(root, name, next, true))
 }
 
 // setAside renames a damaged file to a name derived from its content, so that identical
@@ -86,7 +86,7 @@ func setAside(root *os.Root, name string, content []byte) (string, error) {
 	sum := sha256.Sum256(content)
 	to := name + ".bad-" + hex.EncodeToString(sum[:4])
 	if err := errors.Join(atomicfile.Rename(root, name, to), atomicfile.SyncFolder(root)); err != nil {
-		return "", failed(err)
+		return "", storeError(err)
 	}
 	return filepath.Join(root.Name(), to), nil
 }
@@ -141,7 +141,7 @@ func (d *Dir) lock(ctx context.Context, name string) (_ *os.Root, unlock func(),
 	end := func() { _ = f.Close(); <-turn }
 	if err != nil {
 		end()
-		return root, nil, failed(err)
+		return root, nil, storeError(err)
 	}
 	result := make(chan error, 1)
 	go func() { result <- f.Lock() }()
@@ -149,7 +149,7 @@ func (d *Dir) lock(ctx context.Context, name string) (_ *os.Root, unlock func(),
 	case err := <-result:
 		if err != nil {
 			end()
-			return root, nil, failed(fmt.Errorf("locking %s: %w", d.lockPath(name), err))
+			return root, nil, storeError(fmt.Errorf("locking %s: %w", d.lockPath(name), err))
 		}
 		return root, end, nil
 	case <-ctx.Done():
@@ -235,8 +235,8 @@ func removeTemps(root *os.Root, name string) {
 	}
 }
 
-// failed wraps the error of a step that does not normally fail.
-func failed(err error) error {
+// storeError wraps the error of a step that does not normally fail.
+func storeError(err error) error {
 	if err == nil || errors.Is(err, ErrUnavailable) {
 		return err
 	}

@@ -94,17 +94,17 @@ func invisible(t string, at int, r, prev rune, rtl bool) Severity {
 			return ""
 		}
 		return High
-	case r == 0x200d && (isEmoji(prev) || prev == 0xfe0f) && isEmoji(next), (r == 0x200c || r == 0x200d) && joins(prev):
+	case r == 0x200d && (isEmoji(prev) || prev == 0xfe0f) && isEmoji(next), (r == 0x200c || r == 0x200d) && needsJoiners(prev):
 		return ""
 	case r >= 0xfe00 && r <= 0xfe0f, r >= 0xe0100 && r <= 0xe01ef:
 		switch {
 		case isEmoji(prev), prev >= '0' && prev <= '9', prev == '#', prev == '*',
-			unicode.Is(unicode.Han, prev), unicode.IsSymbol(prev), unicode.Is(unicode.Po, prev), joins(prev):
+			unicode.Is(unicode.Han, prev), unicode.IsSymbol(prev), unicode.Is(unicode.Po, prev), needsJoiners(prev):
 			return ""
 		}
 		return Medium
 	case r >= 0x180b && r <= 0x180f && unicode.Is(unicode.Mongolian, prev),
-		r == 0x200b && joins(prev), r == 0x2028, r == 0x2029, r == 0x34f && unicode.IsMark(next):
+		r == 0x200b && needsJoiners(prev), r == 0x2028, r == 0x2029, r == 0x34f && unicode.IsMark(next):
 		return ""
 	case between:
 		if r == 0xad { // a soft hyphen
@@ -149,9 +149,9 @@ func isEmoji(r rune) bool {
 		r == 0x3299 || r == 0xa9 || r == 0xae || r == 0x203c || r == 0x2049 || r == 0x2122 || r == 0x2139
 }
 
-// joins reports whether a character belongs to a script whose words need joiners or are
+// needsJoiners reports whether a character belongs to a script whose words need joiners or are
 // divided by them.
-func joins(r rune) bool {
+func needsJoiners(r rune) bool {
 	return r >= 0x600 && r <= 0x109f && unicode.In(r, unicode.L, unicode.M) ||
 		r >= 0x1780 && r <= 0x18af || unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana)
 }

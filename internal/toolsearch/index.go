@@ -72,7 +72,7 @@ type posting struct {
 
 // New returns an index of documents, which it does not retain.
 func New(documents []Document) *Index {
-	x := &Index{alike: alike(), postings: map[string][]posting{}}
+	x := &Index{alike: synonyms(), postings: map[string][]posting{}}
 	x.addServers(documents)
 	r := reader{terms: map[string]int32{}, stems: map[string]int32{}}
 	for i := range documents {
@@ -246,8 +246,8 @@ func (d *Document) addParams(raw json.RawMessage, depth int) {
 	}
 }
 
-// alike returns the stems with the same meaning as a stem.
-func alike() map[string][]string {
+// synonyms returns the stems with the same meaning as a stem.
+func synonyms() map[string][]string {
 	out := map[string][]string{}
 	for line := range strings.Lines(groups) {
 		group := stems(line)

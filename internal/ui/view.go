@@ -240,7 +240,7 @@ const longestCompared = 2000
 // changedPart highlights the difference between two lines if they have enough
 // in common.
 func changedPart(old, new string) (oldSpans, newSpans []Span) {
-	prefix, suffix := common(old[1:], new[1:])
+	prefix, suffix := commonEnds(old[1:], new[1:])
 	shared, longest := prefix+suffix, max(len(old), len(new))-1
 	if longest > longestCompared || shared*3 < longest || shared == longest {
 		return []Span{{old, Red}}, []Span{{new, Green}}
@@ -256,9 +256,9 @@ func setOff(line string, prefix, suffix int, s Style) []Span {
 	return []Span{{line[:from], s}, {line[from:to], s | Reverse}, {line[to:], s}}
 }
 
-// common returns the lengths of the common prefix and suffix of two texts, in
+// commonEnds returns the lengths of the common prefix and suffix of two texts, in
 // whole words.
-func common(a, b string) (prefix, suffix int) {
+func commonEnds(a, b string) (prefix, suffix int) {
 	for prefix < len(a) && prefix < len(b) && a[prefix] == b[prefix] {
 		prefix++
 	}

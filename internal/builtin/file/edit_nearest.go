@@ -96,13 +96,13 @@ func quoteLine(s string) string {
 // ASCII are escaped.
 func quoteBoth(a, b string) (string, string) {
 	if text.LookSame(strings.TrimSpace(a), strings.TrimSpace(b)) {
-		return escaped(a), escaped(b)
+		return quoteASCII(a), quoteASCII(b)
 	}
 	return quoteLine(a), quoteLine(b)
 }
 
-// escaped quotes a text with escapes for all characters beyond ASCII.
-func escaped(s string) string { return strconv.QuoteToASCII(text.ClipRunes(s, nearestBytes)) }
+// quoteASCII quotes a text with escapes for all characters beyond ASCII.
+func quoteASCII(s string) string { return strconv.QuoteToASCII(text.ClipRunes(s, nearestBytes)) }
 
 // sameButSpace returns the index of the first line in have at which want starts
 // if white space is ignored, or -1.

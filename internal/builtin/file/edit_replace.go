@@ -133,7 +133,7 @@ func (r replacement) mismatch(v view, found []area, want int) error {
 	}
 	if first := v.text[found[0].start:found[0].end]; first != r.Old && text.LookSame(first, r.Old) {
 		return fmt.Errorf("old_string was not found, but text that looks the same was, %s (%s %s); the first is %s where old_string has %s. Give it as the file has it, with surrounding lines to make it unique",
-			text.Count(len(found), "time"), word, strings.Join(numbers, ", "), escaped(first), escaped(r.Old))
+			text.Count(len(found), "time"), word, strings.Join(numbers, ", "), quoteASCII(first), quoteASCII(r.Old))
 	}
 	return fmt.Errorf("old_string was found %s (%s %s), but expected_replacements is %d. Add surrounding lines to make it unique, or set expected_replacements to %d",
 		text.Count(len(found), "time"), word, strings.Join(numbers, ", "), want, len(found))

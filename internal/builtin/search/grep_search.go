@@ -121,7 +121,7 @@ func (s *searcher) windows(ctx context.Context, r io.Reader, size int64) error {
 		fresh := s.buf[filled : filled+n]
 		filled += n
 		if first {
-			if enc := converted(fresh); enc != textfile.UTF8 {
+			if enc := encodingToConvert(fresh); enc != textfile.UTF8 {
 				raw := io.LimitReader(io.MultiReader(bytes.NewReader(bytes.Clone(fresh)), r), maxConverted)
 				return s.windows(ctx, enc.Reader(bufio.NewReader(raw)), 0)
 			}
@@ -306,9 +306,9 @@ func (s *searcher) excerpt(line []byte, match bool) string {
 	return out
 }
 
-// converted returns the encoding of a file that is converted to be searched, by its
+// encodingToConvert returns the encoding of a file that is converted to be searched, by its
 // beginning; UTF8 for all others.
-func converted(head []byte) textfile.Encoding {
+func encodingToConvert(head []byte) textfile.Encoding {
 	head = head[:min(len(head), textfile.SniffBytes)]
 	if whole, _ := text.WholeRunes(head); utf8.Valid(whole) && bytes.IndexByte(head, 0) < 0 {
 		return textfile.UTF8

@@ -177,7 +177,7 @@ func FuzzGrepLine(f *testing.F) {
 	f.Add("k\u017F", "\u212As", true)
 	f.Add("\ufffd", "\xff", false)
 	f.Fuzz(func(t *testing.T, pattern, text string, fold bool) {
-		if len(pattern) > 200 || len(text) > 5000 || strings.ContainsRune(text, 0) || converted([]byte(text)) != textfile.UTF8 || strings.HasPrefix(text, textfile.BOM) {
+		if len(pattern) > 200 || len(text) > 5000 || strings.ContainsRune(text, 0) || encodingToConvert([]byte(text)) != textfile.UTF8 || strings.HasPrefix(text, textfile.BOM) {
 			return
 		}
 		e, err := compileLineExpr(pattern, fold)

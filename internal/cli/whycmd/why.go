@@ -135,7 +135,7 @@ func run(ctx context.Context, e *cli.Env, o *options, name string, argv []string
 		return err
 	}
 	reg, tools, err := e.Engine.FindTools(ctx, s, name, false)
-	if d, ok := hidden(name, err); ok {
+	if d, ok := hiddenAnswer(name, err); ok {
 		return e.IO.PrintText(d, whyText(d, e.IO))
 	}
 	if err != nil {
@@ -168,9 +168,9 @@ func run(ctx context.Context, e *cli.Env, o *options, name string, argv []string
 	return nil
 }
 
-// hidden returns the answer about a tool that was not found because it is hidden; false
+// hiddenAnswer returns the answer about a tool that was not found because it is hidden; false
 // for other errors.
-func hidden(name string, err error) (Document, bool) {
+func hiddenAnswer(name string, err error) (Document, bool) {
 	missing, ok := errors.AsType[*registry.NotFoundError](err)
 	if !ok || missing.Hidden == nil {
 		return Document{}, false
@@ -182,7 +182,7 @@ func hidden(name string, err error) (Document, bool) {
 // one JSON object; empty means none. With rules it lists every rule.
 func Explain(ctx context.Context, s *engine.Session, f engine.Found,
 	name string, notFound error, params []byte, rules bool) (Document, error) {
-	if d, ok := hidden(name, notFound); ok {
+	if d, ok := hiddenAnswer(name, notFound); ok {
 		return d, nil
 	}
 	if notFound != nil {

@@ -164,7 +164,7 @@ func Accept(ctx context.Context, logs string, paths []string, at time.Time) erro
 		}
 		maps.DeleteFunc(c.Accepted, func(path string, _ time.Time) bool { _, err := os.Lstat(path); return err != nil })
 		for _, path := range paths {
-			c.Accepted[beside(path)], c.Accepted[git.ResolveLinks(path)] = at, at
+			c.Accepted[resolveFolder(path)], c.Accepted[git.ResolveLinks(path)] = at, at
 		}
 	})
 }
@@ -182,7 +182,7 @@ func (c Changes) None(folder string) bool {
 // path, or the target of a link there. program is set if the file is a program, which lasting
 // programs must not change unnoticed either.
 func (c Changes) Has(path string, program bool) bool {
-	path = beside(path)
+	path = resolveFolder(path)
 	return c.has(path, program) || c.has(git.ResolveLinks(path), program)
 }
 
@@ -222,7 +222,7 @@ func (c Changes) has(path string, program bool) bool {
 	}
 }
 
-// beside resolves the links in the folder of a path.
-func beside(path string) string {
+// resolveFolder resolves the links in the folder of a path.
+func resolveFolder(path string) string {
 	return filepath.Join(git.ResolveLinks(filepath.Dir(path)), filepath.Base(path))
 }

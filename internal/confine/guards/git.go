@@ -119,7 +119,7 @@ func unfinished(dir string) []string {
 func (t *Tree) disarmSteps(rel string, known []string, remove bool) (removed []string, err error) {
 	return t.reduce(rel, remove, func(data string, kept *bytes.Buffer) (removed []string) {
 		for line := range strings.Lines(data) {
-			if runs(path.Base(rel), line) && !slices.Contains(known, line) {
+			if mayRun(path.Base(rel), line) && !slices.Contains(known, line) {
 				removed = append(removed, rel+": "+strings.TrimSpace(line))
 				continue
 			}
@@ -139,12 +139,12 @@ func (t *Tree) commandsOf(rel string) []string {
 		return nil
 	}
 	return slices.DeleteFunc(slices.Collect(strings.Lines(string(data))),
-		func(line string) bool { return !runs(path.Base(rel), line) })
+		func(line string) bool { return !mayRun(path.Base(rel), line) })
 }
 
-// runs reports whether a line of a file of unfinished can run a command. A merge strategy that
+// mayRun reports whether a line of a file of unfinished can run a command. A merge strategy that
 // git does not know is the name of a program, which may contain slashes.
-func runs(file, line string) bool {
+func mayRun(file, line string) bool {
 	words := strings.Fields(strings.ToLower(line))
 	switch {
 	case len(words) == 0:

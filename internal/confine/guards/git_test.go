@@ -53,7 +53,7 @@ func TestLinesOfUnfinishedOperationsThatRun(t *testing.T) {
 		{"strategy", "ort", false}, {"strategy", "evil", true}, {"strategy", "ort evil", true},
 		{"opts", "strategy = ort", false}, {"opts", "strategy = evil", true}, {"opts", "strategy-option = ours", false}, {"opts", "default-strategy = ort", true}, {"opts", "edit = true", false},
 	} {
-		if got := runs(tt.file, tt.line); got != tt.want {
+		if got := mayRun(tt.file, tt.line); got != tt.want {
 			t.Errorf("%s: %q runs: %t", tt.file, tt.line, got)
 		}
 	}

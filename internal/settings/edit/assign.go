@@ -192,8 +192,8 @@ func Values(key string) []string {
 	return row.Choices
 }
 
-// at returns the value at a path; nil if there is none.
-func at(n *jsonx.Value, path []string) *jsonx.Value {
+// valueAt returns the value at a path; nil if there is none.
+func valueAt(n *jsonx.Value, path []string) *jsonx.Value {
 	for _, name := range path {
 		n = n.Get(name)
 	}
@@ -208,7 +208,7 @@ func entryOf(file string, data []byte, name string) (root *jsonx.Value, path []s
 		return nil, nil, err
 	}
 	for _, key := range []string{table.ServersKey, table.APIsKey} {
-		if path = []string{key, name}; at(root, path) != nil {
+		if path = []string{key, name}; valueAt(root, path) != nil {
 			return root, path, nil
 		}
 	}

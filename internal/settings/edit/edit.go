@@ -53,7 +53,7 @@ func (c Change) Apply(file string, data []byte) ([]byte, error) {
 	case c.Entry != nil:
 		return c.add(file, data, before, path)
 	}
-	have := at(before, path)
+	have := valueAt(before, path)
 	switch {
 	case have.Kind != jsonx.Object:
 		return nil, fmt.Errorf("%s: server %q is not an object", file, document.Visible(c.Name))
@@ -110,11 +110,11 @@ func (s Set) Apply(file string, data []byte) ([]byte, error) {
 	}
 	path, value := s.Paths[0], nodeOf(s.Value)
 	for _, p := range slices.Backward(s.Paths) {
-		if at(before, p) != nil {
+		if valueAt(before, p) != nil {
 			path = p
 		}
 	}
-	if have := at(before, path); have != nil && bytes.Equal(have.JSON(), value.JSON()) {
+	if have := valueAt(before, path); have != nil && bytes.Equal(have.JSON(), value.JSON()) {
 		return data, nil
 	}
 	return placed{path: path, value: value}.apply(file, data, before)
@@ -132,7 +132,7 @@ func (u Unset) Apply(file string, data []byte) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		if at(before, path) == nil {
+		if valueAt(before, path) == nil {
 			continue
 		}
 		if data, err = (placed{path: path}).apply(file, data, before); err != nil {
@@ -144,7 +144,7 @@ func (u Unset) Apply(file string, data []byte) ([]byte, error) {
 
 func (c placed) apply(file string, data []byte, before *jsonx.Value) ([]byte, error) {
 	if c.value == nil { // remove objects that become empty too
-		for len(c.path) > 1 && len(at(before, c.path[:len(c.path)-1]).Members) == 1 {
+		for len(c.path) > 1 && len(valueAt(before, c.path[:len(c.path)-1]).Members) == 1 {
 			c.path = c.path[:len(c.path)-1]
 		}
 	}

@@ -25,7 +25,7 @@ func Entry(file string, data []byte, name string) ([]byte, error) {
 	if text := yamlEntry(data, path); text != nil {
 		return text, nil
 	}
-	return encodeYAML(toYAML(at(root, path)))
+	return encodeYAML(toYAML(valueAt(root, path)))
 }
 
 // Setting returns the setting that holds a server's entry in a file, such as mcpServers.NAME;
@@ -42,7 +42,7 @@ func EntryJSON(file string, data []byte, name string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return at(root, path).JSON(), nil
+	return valueAt(root, path).JSON(), nil
 }
 
 func jsonEntry(data []byte, path []string) ([]byte, error) {

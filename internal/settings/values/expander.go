@@ -60,15 +60,15 @@ func (x *Expander) Word(s string) (string, error) { return expand.Word(s, x.Look
 
 // Command expands the words of a command. For an unset command it returns nil.
 func (x *Expander) Command(c settings.Command) ([]string, error) {
-	words, err := each(c.Argv, x.Word)
+	words, err := expandAll(c.Argv, x.Word)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", c.Origin, err)
 	}
 	return words, nil
 }
 
-// each expands strings. For nil it returns nil.
-func each(in []string, expand func(string) (string, error)) (out []string, err error) {
+// expandAll expands strings. For nil it returns nil.
+func expandAll(in []string, expand func(string) (string, error)) (out []string, err error) {
 	out = slices.Clone(in)
 	for i := range out {
 		if out[i], err = expand(out[i]); err != nil {
@@ -146,7 +146,7 @@ func (x *Expander) expandServer(ctx context.Context, s *settings.Server) (err er
 			return err
 		}
 	}
-	if s.Args, err = each(s.Args, word); err != nil {
+	if s.Args, err = expandAll(s.Args, word); err != nil {
 		return err
 	}
 	for _, address := range []string{s.URL, s.HTTPURL} {
@@ -279,8 +279,8 @@ func (x *Expander) oauth(ctx context.Context, in *settings.OAuth, scope settings
 	if err := table.CheckRedirectURI(o.RedirectURI); err != nil { // it may have had variables
 		return nil, err
 	}
-	if o.Scopes, err = each(o.Scopes, x.Expand); err == nil {
-		o.Audiences, err = each(o.Audiences, x.Expand)
+	if o.Scopes, err = expandAll(o.Scopes, x.Expand); err == nil {
+		o.Audiences, err = expandAll(o.Audiences, x.Expand)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("oauth: %w", err)
@@ -341,7 +341,7 @@ func (x *Expander) file(target string) (string, error) {
 func (x *Expander) runCommand(ctx context.Context, target string, scope settings.Scope) (string, error) {
 	argv, err := process.Split(target)
 	if err == nil {
-		argv, err = each(argv, x.Word)
+		argv, err = expandAll(argv, x.Word)
 	}
 	if err != nil {
 		return "", fmt.Errorf("reading a cmd: reference: %w", err)

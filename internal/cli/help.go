@@ -262,7 +262,8 @@ const rulesHelp = `The first rule that matches a call decides: allow, sandbox, a
     defaults: {network: deny}
 
 A rule matches if all of its fields match: tool, source, server, category,
-annotations, command, path, when (a jq expression over the params).
+annotations, command, path, when (a jq expression over the params), client and
+group. Rules with prompt or resource are about what servers offer besides tools.
 
 The order is: --settings files, the settings of the system, the user and the
 trusted project, then "always" answers, then policy.defaults by category. What

@@ -87,7 +87,6 @@ func decodeAnthropic(t *Turn, raw json.RawMessage) error {
 		t.ended(o.text("stop_reason"), asObject(o["stop_details"]).text("explanation"), len(t.Calls) > 0, last))
 }
 
-// anthropicBlocks finds the content blocks.
 func anthropicBlocks(raw json.RawMessage, o object) ([]json.RawMessage, error) {
 	if blocks, ok := jsonx.Elements(raw); ok {
 		return blocks, nil

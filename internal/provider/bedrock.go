@@ -66,7 +66,6 @@ func decodeBedrock(t *Turn, raw json.RawMessage) error {
 	return cmp.Or(err, t.ended(o.text("stopReason"), "", len(t.Calls) > 0, last))
 }
 
-// bedrockBlocks finds the content blocks.
 func bedrockBlocks(raw json.RawMessage, o object) ([]json.RawMessage, error) {
 	if blocks, ok := jsonx.Elements(raw); ok {
 		return blocks, nil

@@ -183,8 +183,8 @@ type Call struct {
 	Paths []string
 	// Hides reports to a built-in tool whether rules deny access to a path, relative to the
 	// workspace. A search omits such files and counts them. It may be called from several
-	// goroutines. If nil, no path is hidden. HidesKey is equal for calls with the same rules, so
-	// that a call never gets a result that was stored under other rules.
+	// goroutines. If nil, no path is hidden. Calls with the same HidesKey hide the same paths, so
+	// that none gets a stored result from which less was hidden.
 	Hides    func(path string) bool
 	HidesKey string
 }

@@ -133,7 +133,6 @@ func Open(address, secret string) (*Store, error) {
 	return s, nil
 }
 
-// connect returns a new connection.
 func (s *Store) connect(ctx context.Context) (redis.Conn, error) {
 	return redis.DialContext(ctx, "tcp", s.server.address, redis.DialContextFunc(s.dial),
 		redis.DialReadTimeout(s.Limit), redis.DialWriteTimeout(s.Limit),

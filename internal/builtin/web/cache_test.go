@@ -64,9 +64,6 @@ func TestFetchCache(t *testing.T) {
 	expect("no longer allowed", "/", "", "fetch.allowHosts")
 
 	files, _ := filepath.Glob(filepath.Join(opts.CacheDir, "fetch", "page-*"))
-	if len(files) == 0 {
-		t.Error("no page is in the cache")
-	}
 	for _, name := range files {
 		if info, err := os.Stat(name); err != nil || info.Mode().Perm() != 0o600 {
 			t.Errorf("%s: %v, %v", name, info.Mode(), err)

@@ -1,3 +1,4 @@
+// Package listcmd implements the command list. rpc uses its [Query], and the console of serve its [Page].
 package listcmd
 
 import (

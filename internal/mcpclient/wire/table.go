@@ -183,7 +183,7 @@ func (t *table) during() *ask.Request {
 	return t.oldest()
 }
 
-// oldest is during. t.mu is held.
+// oldest is [table.during] for a caller that holds t.mu.
 func (t *table) oldest() *ask.Request {
 	var oldest *Request
 	var all []*ask.Request

@@ -250,7 +250,6 @@ func (f *Fitter) alternatives(n *jsonx.Value, list []*jsonx.Value,
 	return distinct(fitted), null, nil
 }
 
-// distinct removes duplicates.
 func distinct(list []*jsonx.Value) []*jsonx.Value {
 	seen := map[string]bool{}
 	return slices.DeleteFunc(list, func(n *jsonx.Value) bool {

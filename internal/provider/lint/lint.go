@@ -128,7 +128,6 @@ func maxTools(format string) int {
 // applied to OpenAI until 2025, and still applies to Azure and other APIs.
 const maxOpenAIDescription = 1024
 
-// lintDeclaration checks the declaration of one tool.
 func lintDeclaration(f provider.Format, d provider.Declaration, description string) []Finding {
 	var found []Finding
 	note := func(severity registry.Severity, code, pointer, message, hint string) {

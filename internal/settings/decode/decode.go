@@ -182,7 +182,6 @@ func setField(v reflect.Value, row *table.Row, n *jsonx.Value, in layers.Origin)
 	}
 }
 
-// appendEntry adds a struct to a slice.
 func appendEntry(slice reflect.Value, row *table.Row, name string, n *jsonx.Value, in layers.Origin) {
 	v := reflect.New(slice.Type().Elem()).Elem()
 	decodeEntry(v, row, name, n, in)

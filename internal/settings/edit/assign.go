@@ -128,7 +128,6 @@ func partOf(row *table.Row, rest string) (part *table.Row, names []string) {
 	return nil, nil
 }
 
-// nearKeys returns similar keys.
 func nearKeys(x *table.Index, key string) []string {
 	var near []string
 	for i := range x.Rows { // mcpServers.NAME.comand

@@ -29,7 +29,6 @@ func (c placed) yaml(data []byte) ([]byte, error) {
 	return []byte(strings.Join(t.lines, "")), err
 }
 
-// parseYAML parses a file in block style.
 func parseYAML(data []byte) (*yamlText, error) {
 	t := &yamlText{eol: "\n"}
 	if bytes.Contains(data, []byte("\r\n")) {

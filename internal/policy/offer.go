@@ -83,10 +83,7 @@ func (r *Rule) matchesURI(u string) bool {
 	if len(u) > maxURI {
 		return !r.isNarrow()
 	}
-	patterns := r.resources
-	if patterns == nil {
-		patterns = uri.Patterns(r.Resource)
-	}
+	patterns := uri.Patterns(r.Resource)
 	match := func(reading string) bool {
 		return slices.ContainsFunc(patterns, func(pattern string) bool { return r.matcher()(pattern, reading) })
 	}

@@ -32,7 +32,7 @@ func hex(c byte) string { return string("0123456789abcdef"[c>>4]) + string("0123
 func TestDeniedResourcesInEverySpelling(t *testing.T) {
 	for _, glob := range []string{"file:///contracts/*", "FILE:///contracts/*", "file:/contracts/*", "file:////contracts/*", "file://localhost/contracts/*", "file:///%63ontracts/*", "file:///x/../contracts/*", "file:///contracts/a"} {
 		p := &policy.Policy{Rules: []policy.Rule{{Resource: glob, Decision: policy.Deny}}}
-		if err := p.Rules[0].Compile(); err != nil {
+		if err := p.Rules[0].Validate(); err != nil {
 			t.Fatal(err)
 		}
 		for _, u := range spellings("contracts") {
@@ -52,7 +52,7 @@ func TestDeniedResourcesInEverySpelling(t *testing.T) {
 func TestAllowedResourcesAreNoOthers(t *testing.T) {
 	p := &policy.Policy{Rules: []policy.Rule{{Resource: "file:///docs/*", Decision: policy.Allow}, {Resource: "*", Decision: policy.Deny}}}
 	for i := range p.Rules {
-		if err := p.Rules[i].Compile(); err != nil {
+		if err := p.Rules[i].Validate(); err != nil {
 			t.Fatal(err)
 		}
 	}

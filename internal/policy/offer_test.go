@@ -69,7 +69,7 @@ func TestDecideOffer(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			for i := range tt.rules {
-				if err := tt.rules[i].Compile(); err != nil {
+				if err := tt.rules[i].Validate(); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -47,10 +47,7 @@ func (w *places) name(p string) pathname {
 // matching folder includes its contents, and an invalid glob matches every path.
 func (w *places) match(r *Rule, p pathname) bool {
 	if r.isNarrow() {
-		return p.certain && r.literals.occurIn(p.absolute) && w.allows(r, p)
-	}
-	if w.root == w.workspace && !slices.ContainsFunc(p.lower, r.literals.occurIn) {
-		return false // in another workspace, links may lead to a path without the literals
+		return p.certain && w.allows(r, p)
 	}
 	for _, glob := range w.globs(r) {
 		for _, name := range p.lower {

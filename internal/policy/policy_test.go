@@ -247,14 +247,14 @@ func TestParseEntry(t *testing.T) {
 	}
 }
 
-func TestRuleCompile(t *testing.T) {
+func TestRuleValidate(t *testing.T) {
 	for _, r := range []Rule{{Command: "ls; id"}, {Path: "[a"}, {Category: "reads"}, {Tool: "[a"}, {Server: "[a"}} {
-		if r.Compile() == nil {
+		if r.Validate() == nil {
 			t.Errorf("%+v passes", r)
 		}
 	}
 	good := Rule{Tool: "a*", Server: "s", Category: "read", Command: "git status", Path: "src/{a,b}/**"}
-	if err := good.Compile(); err != nil {
+	if err := good.Validate(); err != nil {
 		t.Error(err)
 	}
 }

@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -16,7 +14,6 @@ import (
 	"github.com/toolreg/toolreg/internal/policy/shell"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/text"
-	"github.com/toolreg/toolreg/internal/uri"
 )
 
 // Decision says whether a call may run. The zero value is Ask, so that a missing
@@ -86,10 +83,6 @@ type Rule struct {
 	Reason      string // shown to the person and to the model
 	Origin      string // file:line, flag or "default"
 	Personal    bool   // not from a project's settings
-
-	// What Compile sets, to be faster:
-	literals  literals // of Path, in lower case unless the rule loosens
-	resources []string // uri.Patterns of Resource
 }
 
 // The conditions of a rule, by their keys in the settings.
@@ -109,11 +102,9 @@ const (
 	conditionWhen        = "when"
 )
 
-// Compile prepares the rule for fast matching; a rule that was not compiled
-// matches the same calls, but more slowly. It returns an error if a condition is
-// invalid: a command that is not plain words, a malformed glob or an unknown
-// category.
-func (r *Rule) Compile() error {
+// Validate returns an error if a condition is invalid: a command that is not plain words, a
+// malformed glob or an unknown category.
+func (r *Rule) Validate() error {
 	if r.Command != "" && !shell.IsPlain(r.Command) {
 		return fmt.Errorf("command %q must be plain words, the beginning of a simple command", r.Command)
 	}
@@ -130,16 +121,7 @@ func (r *Rule) Compile() error {
 			return fmt.Errorf("%s %q is not a valid glob", c[0], c[1])
 		}
 	}
-	if err := r.validateAnnotations(); err != nil {
-		return err
-	}
-	path := r.Path
-	if !r.isNarrow() {
-		path = text.Folded(path)
-	}
-	r.literals = literalsOf(path)
-	r.resources = uri.Patterns(r.Resource)
-	return nil
+	return r.validateAnnotations()
 }
 
 // AllowsByName reports whether the rule loosens, is not a project's, and names tools only by a
@@ -318,57 +300,4 @@ func prevailing(rules []*Rule, matches func(*Rule) bool) *Rule {
 		}
 	}
 	return first
-}
-
-// literals is a list of strings. Every path that a glob matches, and every path
-// below it, contains at least one of them. nil means that any path may match.
-type literals []string
-
-const maxLiterals = 16
-
-func (l literals) occurIn(p string) bool {
-	return l == nil || slices.ContainsFunc(l, func(text string) bool { return strings.Contains(p, text) })
-}
-
-// literalsOf returns the literals of a glob. An invalid glob has none.
-func literalsOf(glob string) literals {
-	glob = path.Clean(filepath.ToSlash(glob))
-	if glob == "." || !doublestar.ValidatePattern(glob) {
-		return nil
-	}
-	globs := []string{glob}
-	if i := strings.IndexAny(glob, `[\`); i >= 0 {
-		globs[0], _, _ = strings.Cut(glob[:i], "{")
-	}
-	var out literals
-	for len(globs) > 0 {
-		if len(globs) > maxLiterals {
-			return nil
-		}
-		next := globs[0]
-		globs = globs[1:]
-		end := strings.IndexByte(next, '}')
-		if end < 0 {
-			out = append(out, longestLiteral(next)) // "" is in every path
-			continue
-		}
-		begin := strings.LastIndexByte(next[:end], '{')
-		for alternative := range strings.SplitSeq(next[begin+1:end], ",") {
-			globs = append(globs, next[:begin]+alternative+next[end+1:])
-		}
-	}
-	return out
-}
-
-// longestLiteral returns the longest ASCII text between the wildcards of a glob
-// without braces. It is trimmed of slashes, because "a/**" matches "a".
-func longestLiteral(glob string) string {
-	longest := ""
-	for part := range strings.FieldsFuncSeq(strings.TrimLeft(glob, "./"),
-		func(r rune) bool { return r == '*' || r == '?' || r >= 0x80 }) {
-		if part = strings.Trim(part, "/"); len(part) > len(longest) {
-			longest = part
-		}
-	}
-	return longest
 }

@@ -37,7 +37,7 @@ func TestRuleMatchesAnnotations(t *testing.T) {
 			tool := mcpTool("bank", "balance", "balance")
 			tool.Annotations = json.RawMessage(tt.sent)
 			r := Rule{Server: "bank", Annotations: tt.annotations, Decision: tt.decision}
-			if err := r.Compile(); err != nil {
+			if err := r.Validate(); err != nil {
 				t.Fatal(err)
 			}
 			p := Policy{Rules: []Rule{r}}
@@ -66,7 +66,7 @@ func TestRuleWithAnnotationsIsChecked(t *testing.T) {
 		{Rule{Server: "bank", Annotations: map[string]bool{"readOnly": true}, Decision: Deny}, `unknown annotation "readOnly"`},
 		{Rule{Server: "bank", Annotations: map[string]bool{}, Decision: Deny}, "annotations is empty"},
 	} {
-		err := tt.rule.Compile()
+		err := tt.rule.Validate()
 		if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%+v: the error is %v, want one with %q", tt.rule, err, tt.want)
 		}

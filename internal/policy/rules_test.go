@@ -246,7 +246,7 @@ func BenchmarkRules(b *testing.B) {
 		out := []Rule{}
 		for i := range 1000 {
 			r := make(i)
-			if err := r.Compile(); err != nil {
+			if err := r.Validate(); err != nil {
 				b.Fatal(err)
 			}
 			out = append(out, r)

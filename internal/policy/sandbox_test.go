@@ -61,7 +61,7 @@ func TestConfinement(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			p := &Policy{Rules: compiled(t, test.rules), Mode: test.mode, Shell: "bash", Means: func(kind string) Means {
+			p := &Policy{Rules: valid(t, test.rules), Mode: test.mode, Shell: "bash", Means: func(kind string) Means {
 				if kind != "shell" {
 					t.Errorf("asked about %q", kind)
 				}
@@ -80,7 +80,7 @@ func TestConfinement(t *testing.T) {
 func TestConfirmedCallsStayConfined(t *testing.T) {
 	tool := programTool("shell")
 	tool.Confirm = func(context.Context, registry.Call) registry.Asking { return registry.Asking{Reason: "sure?"} }
-	p := &Policy{Rules: compiled(t, []Rule{{Decision: Sandbox, Origin: "a:1"}}), Shell: "bash", Means: func(string) Means { return Means{Missing: func() string { return "" }} }}
+	p := &Policy{Rules: valid(t, []Rule{{Decision: Sandbox, Origin: "a:1"}}), Shell: "bash", Means: func(string) Means { return Means{Missing: func() string { return "" }} }}
 	v := p.Decide(t.Context(), tool, registry.Call{Params: json.RawMessage(`{"command":"ls"}`)})
 	if v.Decision != Ask || !v.Confine.On || v.Confine.By != "a:1" {
 		t.Errorf("%v, %+v", v.Decision, v.Confine)
@@ -88,7 +88,7 @@ func TestConfirmedCallsStayConfined(t *testing.T) {
 }
 
 func TestSandboxRuleOnToolsWithoutPrograms(t *testing.T) {
-	p := &Policy{Rules: compiled(t, []Rule{{Decision: Sandbox}}), Means: func(string) Means { t.Error("asked"); return Means{} }}
+	p := &Policy{Rules: valid(t, []Rule{{Decision: Sandbox}}), Means: func(string) Means { t.Error("asked"); return Means{} }}
 	v := p.Decide(t.Context(), &registry.Tool{Definition: registry.Definition{Name: "x", Source: "mcp:s", Server: "s"}}, registry.Call{})
 	if v.Decision != Ask || v.Confine.On || !strings.Contains(v.Reason, "it starts no program") {
 		t.Errorf("%v: %s", v.Decision, v.Reason)
@@ -160,12 +160,12 @@ func TestConfinementAllows(t *testing.T) {
 	}
 }
 
-// compiled returns compiled copies of the rules.
-func compiled(t *testing.T, rules []Rule) []Rule {
+// valid returns copies of the rules, which must be valid.
+func valid(t *testing.T, rules []Rule) []Rule {
 	t.Helper()
 	out := slices.Clone(rules)
 	for i := range out {
-		if err := out[i].Compile(); err != nil {
+		if err := out[i].Validate(); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -194,7 +194,7 @@ func TestWhatMayLeaveTheSandbox(t *testing.T) {
 		{"a plugin", "plugins", "", rule, "", Means{Missing: have}, false},
 	}
 	for _, test := range tests {
-		p := &Policy{Rules: compiled(t, test.rules), Mode: test.mode, Shell: "bash", AskCatastrophic: true, Means: func(string) Means { return test.means }}
+		p := &Policy{Rules: valid(t, test.rules), Mode: test.mode, Shell: "bash", AskCatastrophic: true, Means: func(string) Means { return test.means }}
 		params, _ := json.Marshal(map[string]string{"command": test.line})
 		v := p.Decide(t.Context(), programTool(test.program), registry.Call{Params: params})
 		if v.Decision == Deny || !v.Confine.On || v.Confine.Outside != test.want {

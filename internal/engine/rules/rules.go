@@ -135,7 +135,7 @@ func compileRule(r settings.Rule, lookup expand.Lookup, canonical func(string) s
 			return rule, fmt.Errorf("when %q is %w", r.When, err)
 		}
 	}
-	if err = rule.Compile(); err != nil {
+	if err = rule.Validate(); err != nil {
 		return rule, err
 	}
 	return rule, rule.ValidateSandbox(canonical)

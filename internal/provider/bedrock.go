@@ -1,7 +1,6 @@
 package provider
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/binary"
 	"encoding/json"
@@ -163,32 +162,24 @@ func bedrockMedia(p part, name string) []any {
 // format.
 func bedrockFormat(mediaType string) (kind, format string) {
 	switch mediaType {
-	case "image/png", "image/jpeg", "image/gif", "image/webp":
-		return "image", strings.TrimPrefix(mediaType, "image/")
-	case "video/mp4", "video/webm", "video/mpeg":
-		return "video", strings.TrimPrefix(mediaType, "video/")
+	case "image/png", "image/jpeg", "image/gif", "image/webp", "video/mp4", "video/webm", "video/mpeg":
+		kind, format, _ = strings.Cut(mediaType, "/")
+		return kind, format
 	case "video/quicktime":
 		return "video", "mov"
 	case "video/x-matroska":
 		return "video", "mkv"
-	case "application/pdf":
-		return "document", "pdf"
-	case "text/csv", "text/html":
-		return "document", strings.TrimPrefix(mediaType, "text/")
-	case "text/markdown":
-		return "document", "md"
-	case "text/plain":
-		return "document", "txt"
-	case "application/msword":
-		return "document", "doc"
-	case "application/vnd.openxmlformats-officedocument.wordprocessingml.document":
-		return "document", "docx"
-	case "application/vnd.ms-excel":
-		return "document", "xls"
-	case "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet":
-		return "document", "xlsx"
 	}
-	return "", ""
+	format = map[string]string{
+		"application/pdf": "pdf", "text/csv": "csv", "text/html": "html", "text/markdown": "md", "text/plain": "txt",
+		"application/msword": "doc", "application/vnd.ms-excel": "xls",
+		"application/vnd.openxmlformats-officedocument.wordprocessingml.document": "docx",
+		"application/vnd.openxmlformats-officedocument.spreadsheetml.sheet":       "xlsx",
+	}[mediaType]
+	if format != "" {
+		kind = "document"
+	}
+	return kind, format
 }
 
 // maxDocumentName is Converse's limit on the length of a document name, in
@@ -206,14 +197,6 @@ func documentName(name string) string {
 		return '-'
 	}, name)
 	return clean[max(0, len(clean)-maxDocumentName):]
-}
-
-// isBedrockEvent reports whether the first line of data is an event of ConverseStream.
-func isBedrockEvent(data []byte) bool {
-	line, _, _ := bytes.Cut(data, []byte("\n"))
-	o := asObject(line)
-	return o.has("messageStart") || o.has("contentBlockStart") ||
-		o.has("contentBlockDelta") || isBedrockException(o) != ""
 }
 
 // isBedrockException returns the name of the exception in an event, or "" if it is not one.
@@ -311,28 +294,30 @@ func (b *bedrockBlock) MarshalJSON() ([]byte, error) {
 func splitFrames(data []byte) ([]json.RawMessage, error) {
 	const prelude, sum = 12, 4
 	var events []json.RawMessage
+	damaged := func(why string) error {
+		return fmt.Errorf("frame %d of the stream is damaged: %s", len(events)+1, why)
+	}
 	for len(data) > 0 {
 		if len(data) < prelude {
 			return nil, errUnfinished
 		}
 		size, headers := binary.BigEndian.Uint32(data), binary.BigEndian.Uint32(data[4:])
-		if crc32.ChecksumIEEE(data[:8]) != binary.BigEndian.Uint32(data[8:]) {
-			return nil, fmt.Errorf("frame %d of the stream is damaged: its checksum is wrong", len(events)+1)
-		}
-		if size < prelude+sum || headers > size-prelude-sum {
-			return nil, fmt.Errorf("frame %d of the stream is damaged: its lengths are wrong", len(events)+1)
-		}
-		if uint64(size) > uint64(len(data)) {
+		switch {
+		case crc32.ChecksumIEEE(data[:8]) != binary.BigEndian.Uint32(data[8:]):
+			return nil, damaged("its checksum is wrong")
+		case size < prelude+sum || headers > size-prelude-sum:
+			return nil, damaged("its lengths are wrong")
+		case uint64(size) > uint64(len(data)):
 			return nil, errUnfinished
 		}
 		frame := data[:size]
 		data = data[size:]
 		if crc32.ChecksumIEEE(frame[:size-sum]) != binary.BigEndian.Uint32(frame[size-sum:]) {
-			return nil, fmt.Errorf("frame %d of the stream is damaged: its checksum is wrong", len(events)+1)
+			return nil, damaged("its checksum is wrong")
 		}
 		name, err := eventName(frame[prelude : prelude+headers])
 		if err != nil {
-			return nil, fmt.Errorf("frame %d of the stream is damaged: %w", len(events)+1, err)
+			return nil, damaged(err.Error())
 		}
 		payload := frame[prelude+headers : size-sum]
 		if len(payload) == 0 {

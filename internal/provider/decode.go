@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"slices"
+	"strings"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/registry"
@@ -27,6 +28,7 @@ func (f Format) Decode(data []byte) (*Turn, error) {
 	if len(data) == 0 {
 		return nil, f.unreadable("it is empty")
 	}
+	data, camel := f.asSent(data)
 	events, err := f.splitStream(data)
 	if err == nil && events != nil {
 		var response any
@@ -47,7 +49,7 @@ func (f Format) Decode(data []byte) (*Turn, error) {
 		}
 		return nil, f.unreadable("it is not valid JSON: %s", err.Message)
 	}
-	t := &Turn{format: f}
+	t := &Turn{format: f, camel: camel}
 	err = apiError(asObject(data))
 	if err == nil {
 		err = f.decode(t, data)
@@ -70,7 +72,30 @@ func (f Format) Decode(data []byte) (*Turn, error) {
 	if err := t.mend(data); err != nil {
 		return nil, f.unreadable("%s", err)
 	}
+	if t.camel {
+		t.message = inCamelCase(t.message)
+	}
 	return t, nil
+}
+
+// asSent returns data with the names that the API has sent, and whether they were in camelCase, as in
+// the objects of Mistral's, OpenRouter's and Cohere's SDKs for TypeScript.
+func (f Format) asSent(data []byte) (out []byte, camel bool) {
+	if f.Name != "mistral" && !strings.HasPrefix(f.Name, "openai") ||
+		bytes.Contains(data, []byte(`"tool_calls":`)) || bytes.Contains(data, []byte(`"call_id":`)) {
+		return data, false
+	}
+	out = []byte(strings.NewReplacer(`"toolCalls":`, `"tool_calls":`, `"finishReason":`, `"finish_reason":`,
+		`"callId":`, `"call_id":`, `"incompleteDetails":`, `"incomplete_details":`).Replace(string(data)))
+	return out, len(out) > len(data)
+}
+
+// inCamelCase returns a message with the names that those SDKs take. Only a name of a member is followed by a colon.
+func inCamelCase(message json.RawMessage) json.RawMessage {
+	return []byte(strings.NewReplacer(`"tool_calls":`, `"toolCalls":`, `"tool_call_id":`, `"toolCallId":`,
+		`"call_id":`, `"callId":`, `"image_url":`, `"imageUrl":`, `"document_url":`, `"documentUrl":`,
+		`"document_name":`, `"documentName":`, `"input_audio":`, `"inputAudio":`, `"file_data":`, `"fileData":`,
+	).Replace(string(message)))
 }
 
 // mend gives an id to a single call without one, since some servers write an empty id. In the
@@ -145,7 +170,14 @@ func (t *Turn) Reply(answers []Answer) []any {
 			all[i] = ErrorAnswer("the call was not run")
 		}
 	}
-	return t.format.reply(t, all)
+	out := t.format.reply(t, all)
+	for i := range out {
+		if t.camel {
+			raw, _ := jsonx.Marshal(out[i]) // of texts and valid JSON
+			out[i] = inCamelCase(raw)
+		}
+	}
+	return out
 }
 
 func (f Format) unreadable(format string, args ...any) error {
@@ -240,12 +272,19 @@ func sendable(message json.RawMessage, list string) json.RawMessage {
 	kept := make([]json.RawMessage, 0, len(blocks))
 	changed := false
 	for _, raw := range blocks {
+		if list == "items" {
+			whole := len(raw)
+			raw = sendable(raw, "content")
+			changed = changed || len(raw) != whole
+		}
 		block := asObject(raw)
 		if isText(block["text"]) && isBlank(block.text("text")) && (len(block) == 1 || block.text("type") == "text") {
 			changed = true
 			continue
 		}
-		mended := false
+		mended := block.has("parsed") || block.has("parsed_arguments") // of OpenAI's SDKs
+		delete(block, "parsed")
+		delete(block, "parsed_arguments")
 		switch use, function := asObject(block["toolUse"]), asObject(block["function"]); {
 		case use.mendParams("input", false):
 			block["toolUse"], mended = use.json(), true
@@ -254,7 +293,7 @@ func sendable(message json.RawMessage, list string) json.RawMessage {
 		case block.text("type") == "tool_use":
 			mended = block.mendParams("input", false)
 		case block.text("type") == "function_call":
-			mended = block.mendParams("arguments", block.has("call_id"))
+			mended = block.mendParams("arguments", block.has("call_id")) || mended
 		}
 		if mended {
 			raw, changed = block.json(), true
@@ -344,12 +383,10 @@ func (f Format) splitStream(data []byte) (events []json.RawMessage, err error) {
 		events = splitSSE(data)
 	case f.Name == "bedrock" && bytes.HasPrefix(data, []byte{0}): // the first byte of a length
 		events, err = splitFrames(data)
-	case f.Name == "bedrock" && isBedrockEvent(data):
-		events = splitLines(data)
-	case f.Name == "gemini" && isGeminiChunks(data):
-		events, _ = jsonx.Elements(data)
 	default:
-		return nil, nil
+		if events = f.splitEvents(data); events == nil {
+			return nil, nil
+		}
 	}
 	for i, event := range events {
 		err := registry.CheckJSON(event)
@@ -359,9 +396,41 @@ func (f Format) splitStream(data []byte) (events []json.RawMessage, err error) {
 		if err != nil {
 			return nil, fmt.Errorf("event %d of the stream is not valid JSON: %s", i+1, err.Message)
 		}
+		if chunk := jsonx.Get(event, "data"); f.Name == "mistral" && jsonx.KindOf(chunk) == jsonx.Object {
+			events[i] = chunk
+		}
 	}
 	if len(events) == 0 {
 		return nil, cmp.Or(err, errUnfinished)
 	}
 	return events, nil
+}
+
+// splitEvents returns the events of a stream that are JSON Lines or a list, as SDKs return them; nil
+// if the data are others, such as one response.
+func (f Format) splitEvents(data []byte) (events []json.RawMessage) {
+	line, rest, _ := bytes.Cut(data, []byte("\n"))
+	second, _, _ := bytes.Cut(rest, []byte("\n"))
+	switch {
+	case data[0] == '[' && registry.CheckJSON(data) == nil:
+		if events, _ = jsonx.Elements(data); slices.ContainsFunc(events[:min(2, len(events))], isEvent) {
+			return events
+		}
+	case json.Valid(line) && (len(rest) > 0 || f.Name != "gemini") && (isEvent(line) || isEvent(second)):
+		return splitLines(data)
+	}
+	return nil
+}
+
+// isEvent reports whether a value is an event of a stream, of any format.
+func isEvent(raw json.RawMessage) bool {
+	o := asObject(raw)
+	if chunk := asObject(o["data"]); chunk != nil { // Mistral's SDK
+		o = chunk
+	}
+	kind := o.text("type")
+	choices, _ := jsonx.Elements(o["choices"])
+	return o.either("event_type", "candidates", "messageStart", "contentBlockStart", "contentBlockDelta") != nil ||
+		strings.HasPrefix(kind, "response.") || strings.HasPrefix(kind, "message_") || isBedrockException(o) != "" ||
+		slices.ContainsFunc(choices, func(c json.RawMessage) bool { return asObject(asObject(c)["delta"]) != nil })
 }

@@ -188,6 +188,7 @@ type Turn struct {
 	format   Format
 	siblings bool // gemini: media are sent separately from the responses
 	live     bool // gemini: the calls were in a message of the Live API
+	camel    bool // openai, mistral: names of members were in camelCase
 }
 
 // density is the number of ASCII characters per token, and of tokens per other

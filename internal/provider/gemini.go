@@ -181,7 +181,7 @@ func (t *Turn) geminiValue(o object) error {
 		o.has("thought"), o.has("toolCall"), o.has("toolResponse"):
 		_, err := t.geminiPart(o)
 		return err
-	case o.text("name") != "" && o.has("args"):
+	case o.text("name") != "" && (o.has("args") || len(o) == 1 || len(o) == 2 && o.has("id")):
 		return t.addGemini(o)
 	}
 	return errUnrecognized
@@ -322,16 +322,6 @@ func (t *Turn) geminiMedia(p part) any {
 		return nil
 	}
 	return map[string]any{"inlineData": geminiBlob{p.mediaType(), p.Data}}
-}
-
-func isGeminiChunks(data []byte) bool {
-	if !bytes.HasPrefix(data, []byte("[")) || registry.CheckJSON(data) != nil {
-		return false
-	}
-	chunks, _ := jsonx.Elements(data)
-	return slices.ContainsFunc(chunks, func(raw json.RawMessage) bool {
-		return asObject(raw).has("candidates")
-	})
 }
 
 // joinGemini joins the chunks of a GenerateContentResponse.

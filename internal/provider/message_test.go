@@ -186,6 +186,10 @@ func TestMessageOfResponse(t *testing.T) {
 			`{"role":"assistant","content":[{"type":"text","text":"a.b"},{"type":"tool_use","id":"x","name":"a_b","input":{"name":"a.b"}}]}`},
 		{"bedrock", `{"output":{"message":{"role":"assistant","content":[{"toolUse":{"toolUseId":"x","name":"$f","input":{}}}]}}}`, `{"role":"assistant","content":[{"toolUse":{"toolUseId":"x","name":"_f","input":{}}}]}`},
 		{"gemini", `{"candidates":[{"content":{"parts":[{"functionCall":{"name":"a b"}}]},"finishReason":"STOP"}]}`, `{"parts":[{"functionCall":{"name":"a b"}}]}`},
+		{"openai", `{"choices":[{"message":{"role":"assistant","toolCalls":[{"id":"c","function":{"name":"a.b","arguments":"{}"}}]}}]}`, `{"role":"assistant","toolCalls":[{"id":"c","function":{"name":"a_b","arguments":"{}"}}]}`},
+		{"openai-responses", `{"output":[{"type":"function_call","callId":"c","name":"a","arguments":"{}"}]}`, `[{"type":"function_call","callId":"c","name":"a","arguments":"{}"}]`},
+		{"openai-responses", `{"output":[{"type":"message","content":[{"type":"output_text","text":"x","parsed":null}]},{"type":"function_call","call_id":"c","name":"a","arguments":"{}","parsed_arguments":null}]}`,
+			`[{"content":[{"text":"x","type":"output_text"}],"type":"message"},{"arguments":"{}","call_id":"c","name":"a","type":"function_call"}]`},
 		{"mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a"}}`, ""},
 	} {
 		if got := messageOf(t, tt.format, []byte(tt.response)); got != tt.want {

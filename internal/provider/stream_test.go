@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -56,6 +57,17 @@ func TestDecodeStream(t *testing.T) {
 				lines := strings.ReplaceAll(strings.ReplaceAll(string(data), "\r", ""), "\n\n", "\n")
 				if turn, err = decode(t, tt.format, lines); err != nil || read(turn) != tt.calls {
 					t.Errorf("without empty lines: %v", err)
+				}
+				events := splitSSE(data)
+				if turn, err = decode(t, tt.format, joinedBy("\n", events)); err != nil || read(turn) != tt.calls {
+					t.Errorf("as JSON Lines: %v", err)
+				}
+				for n := range events { // as a list
+					list, _ := json.Marshal(events[:n+1])
+					turn, err := decode(t, tt.format, string(list))
+					if err == nil && read(turn) != tt.calls || err != nil && n == len(events)-1 {
+						t.Errorf("%d of %d events as a list: %v", n+1, len(events), err)
+					}
 				}
 			}
 			finished := 0
@@ -211,4 +223,12 @@ func TestDecodeStreamOf(t *testing.T) {
 			}
 		})
 	}
+}
+
+func joinedBy(between string, events []json.RawMessage) string {
+	var all []string
+	for _, event := range events {
+		all = append(all, string(event))
+	}
+	return strings.Join(all, between)
 }

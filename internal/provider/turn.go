@@ -131,13 +131,7 @@ func (p part) soundFormat() string {
 	if p.Data == nil {
 		return ""
 	}
-	switch p.mediaType() {
-	case "audio/wav":
-		return "wav"
-	case "audio/mpeg":
-		return "mp3"
-	}
-	return ""
+	return map[string]string{"audio/wav": "wav", "audio/mpeg": "mp3"}[p.mediaType()]
 }
 
 func (p part) dataURL() string {

@@ -51,6 +51,11 @@ func TestDecode(t *testing.T) {
 		{"bare list", "openai", `[{"id":"x","function":{"name":"f","arguments":"{\"a\":1}"}}]`, one},
 		{"one call, params as an object", "openai", `{"id":"x","function":{"name":"f","arguments":{"a":1}}}`, one},
 		{"byte order mark", "openai", "\uFEFF" + `[{"id":"x","function":{"name":"f","arguments":"{\"a\":1}"}}]`, one},
+		{"names in camelCase", "mistral", `{"choices":[{"finishReason":"tool_calls","message":{"toolCalls":[{"id":"x","function":{"name":"f","arguments":"{\"a\":1}"}}]}}]}`, one},
+		{"names in camelCase, of a call", "openai", `{"role":"assistant","tool_calls":[{"id":"x","function":{"name":"f","arguments":{"toolCalls":1}}}]}`, []call{{Name: "f", Params: `{"toolCalls":1}`}}},
+		{"names in camelCase, events", "mistral", `{"data":{"choices":[{"index":0,"delta":{"toolCalls":[{"id":"x","function":{"name":"f","arguments":"{\"a\":1}"}}]},"finishReason":null}]}}` + "\n" +
+			`{"data":{"choices":[{"index":0,"delta":{},"finishReason":"tool_calls"}]}}`, one},
+		{"calls without args", "gemini", `[{"id":"x","name":"f"},{"name":"g"}]`, []call{{Name: "f"}, {Name: "g"}}},
 		{"params elsewhere", "openai", `[{"id":"x","function":{"name":"f","parameters":{"a":1}}}]`, elsewhere},
 		{"params elsewhere", "openai-responses", `[{"type":"function_call","call_id":"x","name":"f","input":{"a":1}}]`, elsewhere},
 		{"params elsewhere", "anthropic", `[{"type":"tool_use","id":"x","name":"f","arguments":{"a":1}}]`, elsewhere},
@@ -153,7 +158,10 @@ func TestDecodeUnreadable(t *testing.T) {
 		{"empty", "openai", " \n", "is empty"},
 		{"no JSON", "openai", "hello", "not valid JSON"},
 		{"duplicate key", "anthropic", `{"type":"tool_use","id":"x","name":"a","name":"b","input":{}}`, "duplicate"},
-		{"chunk", "openai", `{"choices":[{"delta":{"tool_calls":[]}}]}`, "chunk of a stream"},
+		{"chunk", "openai", `{"choices":[{"delta":{"tool_calls":[]}}]}`, "before the response was finished"},
+		{"completion", "openai", `{"choices":[{"text":"x","finish_reason":"stop"}]}`, "has no message"},
+		{"events of another format", "openai", `[{"type":"message_start"},{"type":"message_stop"}]`, "before the response was finished"},
+		{"names in camelCase", "mistral", `{"choices":[{"finishReason":"length","message":{"role":"assistant","content":"x"}}]}`, "limit on tokens"},
 		{"error of the API", "anthropic", `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`, "the API returned an error: Overloaded"},
 		{"another format", "openai", `{"role":"user","parts":[]}`, "choices, a message with tool_calls"},
 		{"looks like another", "openai", `[{"type":"tool_use","id":"x","name":"f","input":{}}]`, "looks like format anthropic"},
@@ -241,6 +249,15 @@ func TestReply(t *testing.T) {
 			`{"role":"tool","tool_call_id":"a","content":"see\n[image, image/png, 1 bytes] in the message below\n[resource file:///d/a.pdf, application/pdf, 1 bytes] in the message below\n[image, image/svg+xml, 1 bytes] cannot be shown\n[audio, audio/wav, 1 bytes] in the message below\n[resource file:///x, x]"}
 {"role":"tool","tool_call_id":"b","content":"(no output)"}
 {"role":"user","content":[{"type":"text","text":"From the call a of f:"},{"type":"image_url","image_url":{"url":"data:image/png;base64,UA=="}},{"type":"file","file":{"filename":"a.pdf","file_data":"data:application/pdf;base64,RA=="}},{"type":"input_audio","input_audio":{"data":"Vw==","format":"wav"}}]}`},
+		{"names in camelCase", "openai", `{"role":"assistant","toolCalls":[{"id":"a","function":{"name":"f","arguments":"{}"}}]}`, []Answer{{Content: []registry.Content{registry.TextContent(`{"image_url":1}`), png, pdf, wav}}},
+			`{"role":"tool","toolCallId":"a","content":"{\"image_url\":1}\n[image, image/png, 1 bytes] in the message below\n[resource file:///d/a.pdf, application/pdf, 1 bytes] in the message below\n[audio, audio/wav, 1 bytes] in the message below"}
+{"role":"user","content":[{"type":"text","text":"From the call a of f:"},{"type":"image_url","imageUrl":{"url":"data:image/png;base64,UA=="}},{"type":"file","file":{"filename":"a.pdf","fileData":"data:application/pdf;base64,RA=="}},{"type":"input_audio","inputAudio":{"data":"Vw==","format":"wav"}}]}`},
+		{"names in camelCase", "openai-responses", `{"output":[{"type":"function_call","callId":"a","name":"f","arguments":"{}"}]}`, []Answer{{Content: []registry.Content{png}}},
+			`{"type":"function_call_output","callId":"a","output":[{"type":"input_image","imageUrl":"data:image/png;base64,UA=="}]}`},
+		{"names in camelCase", "mistral", `{"role":"assistant","toolCalls":[{"id":"a","function":{"name":"f","arguments":"{}"}}]}`, []Answer{{Content: []registry.Content{pdf}}},
+			`{"role":"tool","name":"f","toolCallId":"a","content":"[resource file:///d/a.pdf, application/pdf, 1 bytes] in the message below"}
+{"role":"assistant","content":"Show me the result of the tool."}
+{"role":"user","content":[{"type":"text","text":"From the call a of f:"},{"type":"document_url","documentUrl":"data:application/pdf;base64,RA==","documentName":"a.pdf"}]}`},
 		{"too few answers", "openai", twoOpenAI, nil,
 			`{"role":"tool","tool_call_id":"a","content":"Error: the call was not run"}
 {"role":"tool","tool_call_id":"b","content":"Error: the call was not run"}`},

@@ -91,12 +91,15 @@ func offersOf(ctx context.Context, server *mcpclient.Source) (toolscan.Listing, 
 	}
 	resources, templates, _, err := server.Resources(ctx)
 	for _, p := range prompts {
+		p.Server = "" // not the server's text
 		l.Prompts = append(l.Prompts, encoded(p))
 	}
 	for _, r := range resources {
+		r.Server = ""
 		l.Resources = append(l.Resources, encoded(r))
 	}
 	for _, t := range templates {
+		t.Server = ""
 		l.Resources = append(l.Resources, encoded(t))
 	}
 	return l, err

@@ -123,7 +123,9 @@ func (r *reads) readResource(ctx context.Context, v *offer.View, req *mcp.ReadRe
 				return err
 			})
 		if refused, ok := errors.AsType[*mcpclient.RefusedError](err); ok && refused.Missing() {
-			return nil, mcp.ResourceNotFoundError(name)
+			missing, _ := errors.AsType[*jsonrpc.Error](mcp.ResourceNotFoundError(name))
+			missing.Message = cmp.Or(refused.Message, missing.Message)
+			return nil, missing
 		}
 		if err != nil {
 			return nil, err

@@ -55,6 +55,9 @@ func Result(tool string, raw json.RawMessage) registry.Result {
 	case listed:
 		r.Content = registry.OrStructured(r.Content, r.Structured)
 	default: // revisions before 2024-11-05, or non-standard
+		if inner := jsonx.Get(raw, "toolResult"); jsonx.KindOf(jsonx.Get(inner, "content")) == jsonx.Array {
+			return Result(tool, inner) // as servers send that serve old clients and new ones
+		}
 		r.Content = []registry.Content{registry.TextContent(string(raw))}
 	}
 	if s := string(isError); s != "" && s != "false" && s != "null" {

@@ -145,6 +145,13 @@ func TestResult(t *testing.T) {
 				Display: registry.Display{Text: "```json\n{\n  \"name\": \"t\",\n  \"response\": {\n    \"toolResult\": 5\n  }\n}\n```"},
 			},
 		},
+		{
+			"a result in the form before 2024-11-05", `{"toolResult":{"content":[{"type":"text","text":"no"}],"isError":true}}`,
+			registry.Result{
+				Summary: "t failed with 1 text", Content: text("no"), IsError: true, ErrorCategory: registry.ErrorExecution,
+				Display: registry.Display{Text: "no"},
+			},
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

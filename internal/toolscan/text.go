@@ -69,7 +69,9 @@ func (s *scanner) identifier(t string) {
 	if len(said.words) < minSentence {
 		return
 	}
-	s.keep(s.judge(said.words, t))
+	if judged := s.judge(said.words, t); judged.score > s.worst.score {
+		s.worst = judged
+	}
 	s.rules.text.findTerms(said)
 	s.rules.text.match(said, s.isKnown, func(m *pattern, _, _ int) {
 		s.matched[m.rule] = m.severity
@@ -236,7 +238,10 @@ func (s *scanner) endSentence(t string) {
 	if prefers { // a preference, which is medium at most
 		said.score = min(said.score, (mediumScore+highScore)/2)
 	}
-	s.keep(said)
+	// One word, such as a keyword of a schema, says nothing to a model.
+	if len(words) > 1 && said.score > s.worst.score {
+		s.worst = said
+	}
 	s.otherTools(t, said.score >= doubtScore)
 	s.sentence.words = words[:0]
 }
@@ -302,12 +307,5 @@ func (s *scanner) endText(since int) {
 	isAsSevere := func(f Finding) bool { return f.Severity.rank() <= severity.rank() }
 	if s.worst.score >= mediumScore && !slices.ContainsFunc(s.found[since:], isAsSevere) {
 		s.addFinding(instruction, severity, s.worst.words)
-	}
-}
-
-// keep keeps the sentence of a text with the highest score.
-func (s *scanner) keep(said scored) {
-	if said.score > s.worst.score {
-		s.worst = said
 	}
 }

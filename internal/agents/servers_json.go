@@ -129,7 +129,8 @@ func servers(members []jsonx.Member, d dialect, convert func(s *server) (entry, 
 		s.login.read(raw, false)
 		err := json.Unmarshal(raw, &s)
 		if at, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-			problem += ": unexpected " + at.Value + " in " + at.Field[strings.LastIndexByte(at.Field, '.')+1:]
+			field := at.Field[strings.LastIndexByte(at.Field, '.')+1:] // "" for the entry itself
+			problem += strings.TrimSuffix(": unexpected "+at.Value+" in "+field, " in ")
 		}
 		if err == nil {
 			e, problem = convert(&s)

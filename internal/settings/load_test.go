@@ -307,6 +307,10 @@ context: {channel: dev}
 func TestUnknownKeysSuggestNearest(t *testing.T) {
 	tests := []struct{ name, text, message, hint string }{
 		{"at the top", "toolDiscoveryComand: ./a", `1:1: unknown setting "toolDiscoveryComand"`, `did you mean "toolDiscoveryCommand"?`},
+		{"a server in VS Code's form", "servers:\n  a: {command: x}", `2:3: unknown setting "servers.a"`,
+			"an MCP server goes under mcpServers; toolreg servers add-json reads the forms of other programs"},
+		{"a server at the top", "a: {url: 'http://h'}", `1:1: unknown setting "a"`,
+			"an MCP server goes under mcpServers; toolreg servers add-json reads the forms of other programs"},
 		{"in a group", "tools:\n  coer: [a]", `2:3: unknown setting "tools.coer"`, `did you mean "tools.core"?`},
 		{"in a server", "mcpServers:\n  s: {command: x, ars: [a]}", `2:19: unknown setting "mcpServers.s.ars"`, `did you mean "mcpServers.s.args"?`},
 		{"dotted", "tools.allow: [a]", `1:1: unknown setting "tools.allow"`, `write it nested, as in tools: {allow: …}`},

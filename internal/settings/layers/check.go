@@ -55,6 +55,8 @@ func (r *reader) unknown(f jsonx.Member, key, group string, candidates []string)
 	if r.index.Row(f.Name) != nil && strings.Contains(f.Name, ".") {
 		d.Hint = "write it nested, as in " + strings.ReplaceAll(f.Name, ".", ": {") +
 			": …" + strings.Repeat("}", strings.Count(f.Name, "."))
+	} else if f.Value.Is(jsonx.Object) && (f.Value.Get("command") != nil || f.Value.Get("url") != nil) {
+		d.Hint = "an MCP server goes under mcpServers; toolreg servers add-json reads the forms of other programs"
 	} else {
 		d.Hint = nearKey(f.Name, group, candidates)
 	}

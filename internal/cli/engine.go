@@ -358,7 +358,7 @@ func (x *Engine) startTelemetry(ctx context.Context, set *settings.Settings) err
 		return nil
 	}
 	expand := func(ctx context.Context) (map[string]string, error) {
-		headers, err := values.NewExpander(set.ProjectRoot, x.config.Environ).Headers(ctx, set.Telemetry.Headers)
+		headers, err := values.NewExpander(set.ProjectRoot, x.config.Environ).Pairs(ctx, "headers", set.Telemetry.Headers)
 		out := map[string]string{}
 		for _, h := range headers {
 			out[h.Name] = h.Value

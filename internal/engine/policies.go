@@ -235,7 +235,7 @@ func (s *policies) programsOf(ctx context.Context, x *values.Expander, t *regist
 		if err != nil {
 			return err
 		}
-		env, err := x.Env(ctx, set.Env)
+		env, err := x.Pairs(ctx, "env", set.Env)
 		all = append(all, program{Argv: argv, Env: values.Pairs(env), Inherit: set.InheritEnv})
 		return err
 	}

@@ -53,7 +53,7 @@ func (i *Installer) Registries(ctx context.Context) ([]*mcpregistry.Registry, er
 		if err != nil {
 			return nil, &settings.InputError{Err: fmt.Errorf("%s: registries: %w", r.Origin, err)}
 		}
-		pairs, err := x.Headers(ctx, r.Headers)
+		pairs, err := x.Pairs(ctx, "headers", r.Headers)
 		if err != nil {
 			return nil, &settings.InputError{Err: err}
 		}

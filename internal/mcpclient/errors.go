@@ -169,8 +169,8 @@ func (o *Options) diagnose(severity registry.Severity, code, tool, message, hint
 	}
 }
 
-// codeNoResource is the code for a missing resource, up to revision 2025-11-25.
-const codeNoResource = -32002
+// CodeNoResource is the code for a missing resource, up to revision 2025-11-25.
+const CodeNoResource = -32002
 
 // RefusedError reports that a server answered a request with an error. Message
 // is the server's text.
@@ -186,7 +186,7 @@ func (e *RefusedError) Error() string {
 
 // Missing reports whether err says that a resource does not exist.
 func (e *RefusedError) Missing() bool {
-	return e.Request == "resources/read" && (e.Code == codeNoResource ||
+	return e.Request == "resources/read" && (e.Code == CodeNoResource ||
 		e.Code == jsonrpc.CodeInvalidParams && strings.Contains(strings.ToLower(e.Message), "not found"))
 }
 

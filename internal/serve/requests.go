@@ -14,6 +14,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolreg/toolreg/internal/caller"
+	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/mcpclient/wire"
 	"github.com/toolreg/toolreg/internal/serve/auth"
 	"github.com/toolreg/toolreg/internal/serve/current"
@@ -214,9 +215,6 @@ func (r *requests) answer(ctx context.Context, v *offer.View, next mcp.MethodHan
 	return v.List(ctx, req)
 }
 
-// resourceNotFound is the code for an unknown resource in older revisions.
-const resourceNotFound = -32002
-
 // spans is middleware that makes a span of each request, as a child of the client's. The request
 // that listens for changes has none, because it does not end.
 func spans(next mcp.MethodHandler) mcp.MethodHandler {
@@ -253,7 +251,7 @@ func spans(next mcp.MethodHandler) mcp.MethodHandler {
 			switch refused.Code {
 			// the client's mistake
 			case jsonrpc.CodeParseError, jsonrpc.CodeInvalidRequest,
-				jsonrpc.CodeMethodNotFound, jsonrpc.CodeInvalidParams, resourceNotFound:
+				jsonrpc.CodeMethodNotFound, jsonrpc.CodeInvalidParams, mcpclient.CodeNoResource:
 			default:
 				span.Fail(code)
 			}

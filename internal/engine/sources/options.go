@@ -141,7 +141,7 @@ func (o *Options) fetchHeaders(ctx context.Context, origin string) ([]builtin.Fe
 		if given.URL != origin {
 			continue
 		}
-		pairs, err := o.Programs.Expander.Headers(ctx, given.Headers)
+		pairs, err := o.Programs.Expander.Pairs(ctx, "headers", given.Headers)
 		if err != nil {
 			return nil, err
 		}

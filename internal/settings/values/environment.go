@@ -41,7 +41,7 @@ func Environment(environ []string, pairs []settings.Pair, inherit bool) []string
 // the settings and the environment of the process. With an error, because the setting env
 // refers to a variable that is not set, it has none of that setting.
 func ToolEnviron(ctx context.Context, s *settings.Settings, x *Expander, environ []string) ([]string, error) {
-	pairs, err := x.Env(ctx, s.Env)
+	pairs, err := x.Pairs(ctx, "env", s.Env)
 	return append(Environment(environ, pairs, s.InheritEnv), process.ChildDepth(environ)), err
 }
 

@@ -78,22 +78,17 @@ func expandAll(in []string, expand func(string) (string, error)) (out []string, 
 	return out, nil
 }
 
-// Headers expands the values of headers: references and variables.
-func (x *Expander) Headers(ctx context.Context, pairs []settings.Pair) ([]settings.Pair, error) {
-	return x.pairs(ctx, "headers", pairs)
-}
-
-// Env expands the values of the setting env: references and variables.
-func (x *Expander) Env(ctx context.Context, pairs []settings.Pair) ([]settings.Pair, error) {
-	return x.pairs(ctx, "env", pairs)
-}
-
-func (x *Expander) pairs(ctx context.Context, what string, pairs []settings.Pair) ([]settings.Pair, error) {
+// Pairs expands the values of the setting what, such as env or headers: references and variables.
+func (x *Expander) Pairs(ctx context.Context, what string, pairs []settings.Pair) ([]settings.Pair, error) {
 	out := slices.Clone(pairs)
 	for i, p := range out {
 		value, err := x.Secret(ctx, p.Value, p.Origin.Scope)
-		if err == nil {
-			err = checkExpanded(what, p.Name, value)
+		switch {
+		case err != nil:
+		case strings.HasSuffix(what, "headers"):
+			err = table.CheckHeaderValue(p.Name, value)
+		case strings.ContainsRune(value, 0):
+			err = errors.New("the value contains a NUL character")
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%s: %s.%s: %w", p.Origin, what, p.Name, err)
@@ -103,26 +98,16 @@ func (x *Expander) pairs(ctx context.Context, what string, pairs []settings.Pair
 	return out, nil
 }
 
-func checkExpanded(what, name, value string) error {
-	if strings.HasSuffix(what, "headers") {
-		return table.CheckHeaderValue(name, value)
-	}
-	if strings.ContainsRune(value, 0) {
-		return errors.New("the value contains a NUL character")
-	}
-	return nil
-}
-
 // Server expands every string of a server: variables everywhere, references in
 // env, headers and the secrets of oauth only. The error names the file and line and
 // the setting, and never a value.
 func (x *Expander) Server(ctx context.Context, s settings.Server) (settings.Server, error) {
 	key := "mcpServers." + s.Name
 	var err error
-	if s.Env, err = x.pairs(ctx, key+".env", s.Env); err != nil {
+	if s.Env, err = x.Pairs(ctx, key+".env", s.Env); err != nil {
 		return settings.Server{}, err
 	}
-	if s.Headers, err = x.pairs(ctx, key+".headers", s.Headers); err != nil {
+	if s.Headers, err = x.Pairs(ctx, key+".headers", s.Headers); err != nil {
 		return settings.Server{}, err
 	}
 	if err := x.expandServer(ctx, &s); err != nil {
@@ -137,16 +122,24 @@ func (x *Expander) expandServer(ctx context.Context, s *settings.Server) (err er
 			return err
 		}
 	}
-	word := x.Word
+	inArgs := *x
+	inArgs.Lookup = func(name string) (string, bool) {
+		value, err := x.Lookup.Value(name)
+		if err != nil && slices.ContainsFunc(s.Env, func(p settings.Pair) bool { return p.Name == name }) {
+			return "${" + name + "}", true // for the program itself, as mcp-remote's documentation has it
+		}
+		return value, err == nil
+	}
+	word, arg := x.Word, inArgs.Word
 	if s.From != nil { // what comes from a registry is literal
-		word = x.Expand
+		word, arg = x.Expand, inArgs.Expand
 	}
 	for _, field := range []*string{&s.Command, &s.Cwd} {
 		if *field, err = word(*field); err != nil {
 			return err
 		}
 	}
-	if s.Args, err = expandAll(s.Args, word); err != nil {
+	if s.Args, err = expandAll(s.Args, arg); err != nil {
 		return err
 	}
 	for _, address := range []string{s.URL, s.HTTPURL} {
@@ -163,7 +156,7 @@ func (x *Expander) expandServer(ctx context.Context, s *settings.Server) (err er
 func (x *Expander) API(ctx context.Context, a settings.API) (settings.API, error) {
 	key := "openapi." + a.Name
 	var err error
-	if a.Headers, err = x.pairs(ctx, key+".headers", a.Headers); err != nil {
+	if a.Headers, err = x.Pairs(ctx, key+".headers", a.Headers); err != nil {
 		return settings.API{}, err
 	}
 	if err := x.expandAPI(ctx, &a); err != nil {
@@ -300,7 +293,7 @@ const (
 // without its last line end, run in Dir without a shell for at most 30 seconds.
 // Variables in PATH and in the words of ARGV are expanded first. To write plain
 // text that looks like a reference, put ${} before it: ${}file:x. scope is that of the setting.
-func (x *Expander) Secret(ctx context.Context, value string, scope settings.Scope) (string, error) {
+func (x *Expander) Secret(ctx context.Context, value string, scope settings.Scope) (_ string, err error) {
 	kind, target := secret.Reference(value)
 	if kind == "" {
 		return x.Expand(value)
@@ -308,21 +301,18 @@ func (x *Expander) Secret(ctx context.Context, value string, scope settings.Scop
 	if kind == "cmd" && x.still {
 		return value, nil
 	}
-	text, err := x.reference(ctx, kind, target, scope)
-	if err == nil && x.Seen != nil {
-		x.Seen(text)
-	}
-	return text, err
-}
-
-func (x *Expander) reference(ctx context.Context, kind, target string, scope settings.Scope) (string, error) {
 	switch kind {
 	case "env":
-		return x.Lookup.Value(target)
+		value, err = x.Lookup.Value(target)
 	case "file":
-		return x.file(target)
+		value, err = x.file(target)
+	default:
+		value, err = x.runCommand(ctx, target, scope)
 	}
-	return x.runCommand(ctx, target, scope)
+	if err == nil && x.Seen != nil {
+		x.Seen(value)
+	}
+	return value, err
 }
 
 func (x *Expander) file(target string) (string, error) {

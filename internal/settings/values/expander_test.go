@@ -64,7 +64,7 @@ func TestReferences(t *testing.T) {
 func TestExpandServer(t *testing.T) {
 	x := NewExpander("/p", []string{"A=1", "T=tok"})
 	in := settings.Server{
-		Name: "s", Command: "$A", Args: []string{"-x", "${T}"}, Cwd: "$A/d", URL: "https://h/$A", HTTPURL: "https://i/$A",
+		Name: "s", Command: "$A", Args: []string{"-x", "${T}", "K: ${K}$$"}, Cwd: "$A/d", URL: "https://h/$A", HTTPURL: "https://i/$A",
 		Env: []settings.Pair{{Name: "K", Value: "env:T"}}, Headers: []settings.Pair{{Name: "H", Value: "Bearer $T"}},
 		OAuth: &settings.OAuth{ClientID: "$A", ClientSecret: "env:T", Scopes: []string{"$A"}}, Origin: settings.Origin{Scope: settings.ScopeUser, Name: "f.yaml", Line: 3},
 	}
@@ -73,7 +73,7 @@ func TestExpandServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := in
-	want.Command, want.Args, want.Cwd, want.URL, want.HTTPURL = "1", []string{"-x", "tok"}, "1/d", "https://h/1", "https://i/1"
+	want.Command, want.Args, want.Cwd, want.URL, want.HTTPURL = "1", []string{"-x", "tok", "K: ${K}$"}, "1/d", "https://h/1", "https://i/1"
 	want.Env, want.Headers = []settings.Pair{{Name: "K", Value: "tok"}}, []settings.Pair{{Name: "H", Value: "Bearer tok"}}
 	want.OAuth = &settings.OAuth{ClientID: "1", ClientSecret: "tok", Scopes: []string{"1"}}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -139,11 +139,11 @@ func TestEnvironment(t *testing.T) {
 func TestHeaders(t *testing.T) {
 	in := []settings.Pair{{Name: "Authorization", Value: "Bearer ${TOKEN}"}}
 	x := Expander{Lookup: func(string) (string, bool) { return "s3cret", true }}
-	if pairs, err := x.Headers(t.Context(), in); err != nil || pairs[0].Value != "Bearer s3cret" {
+	if pairs, err := x.Pairs(t.Context(), "headers", in); err != nil || pairs[0].Value != "Bearer s3cret" {
 		t.Error(pairs, err)
 	}
 	x.Lookup = func(string) (string, bool) { return "a\r\nX-Evil: 1", true }
-	if pairs, err := x.Headers(t.Context(), in); err == nil || strings.Contains(err.Error(), "Evil") {
+	if pairs, err := x.Pairs(t.Context(), "headers", in); err == nil || strings.Contains(err.Error(), "Evil") {
 		t.Error("a header was injected:", pairs, err)
 	}
 }

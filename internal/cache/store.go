@@ -11,7 +11,6 @@ package cache
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -144,32 +143,6 @@ func (s *Store) Load(source Source, keys map[Kind]string) (Record, error) {
 		return record, ErrNothingKept
 	}
 	return record, nil
-}
-
-// Facts returns the facts of one kind of a source's record that may be used, without reading what
-// the source has listed; nil if there are none.
-func (s *Store) Facts(source Source, kind Kind) json.RawMessage {
-	rule := s.opts.Rules[kind]
-	s.mu.Lock()
-	expired := s.expired[expiry{source.Name, kind}]
-	s.mu.Unlock()
-	dir, err := s.dir()
-	if err != nil || expired || !rule.reads() {
-		return nil
-	}
-	h, err := readHeader(dir, source.file())
-	if !errors.Is(err, fs.ErrNotExist) {
-		s.warnOf(source, err)
-	}
-	if err != nil || h.Key != source.Key || h.Source != source.Name {
-		return nil
-	}
-	for _, e := range h.Entries {
-		if e.Kind == kind && rule.usable(Entry{Stored: e.Stored}, s.opts.Now()) {
-			return e.Facts
-		}
-	}
-	return nil
 }
 
 // warnOf warns about a file that cannot be used; err may be nil.

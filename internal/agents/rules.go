@@ -9,6 +9,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/expand"
 	"github.com/toolreg/toolreg/internal/policy/shell"
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 // RulePrograms are the names of the programs that ImportRules knows.
@@ -58,6 +59,10 @@ func systemPath(mac, other string) string {
 func ImportRules(ctx context.Context, program string, files []RuleFile, home string) (ImportedRules, error) {
 	var got ImportedRules
 	var err error
+	files = slices.Clone(files)
+	for i := range files {
+		files[i].Data = text.WithoutMark(files[i].Data)
+	}
 	switch program {
 	case "claude":
 		got, err = readClaude(files, home)

@@ -75,8 +75,8 @@ func readCall(stmt syntax.Stmt) (call, error) {
 func readLiteral(e syntax.Expr) (any, error) {
 	switch e := e.(type) {
 	case *syntax.Literal:
-		if text, ok := e.Value.(string); ok && e.Token == syntax.STRING {
-			return text, nil
+		if value, ok := e.Value.(string); ok && e.Token == syntax.STRING {
+			return value, nil
 		}
 	case *syntax.Ident:
 		if e.Name == "True" || e.Name == "False" || e.Name == "None" {

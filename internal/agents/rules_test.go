@@ -22,6 +22,7 @@ func importSample(t *testing.T, program string) ImportedRules {
 	if err != nil {
 		t.Fatal(err)
 	}
+	data = append([]byte("\ufeff"), data...) // a byte order mark is skipped
 	got, err := ImportRules(t.Context(), program, []RuleFile{{Path: samples[program], Data: data}}, "/home/ada")
 	if err != nil {
 		t.Fatal(err)

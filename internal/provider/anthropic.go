@@ -61,7 +61,7 @@ func (e *encoder) cacheControl(t *tool) {
 func refuseOddKeys(t *tool) error {
 	rule := nameRule{extra: "_.-", max: 64}
 	for _, m := range t.schema.Get("properties").Fields() {
-		if m.Name == "" || len(m.Name) > rule.max || !rule.obeys(m.Name) {
+		if m.Name == "" || len(m.Name) > rule.max || rule.clean(m.Name) != m.Name {
 			return fmt.Errorf("its param %.80q has a name that the API rejects (allowed are 1 to 64 letters, digits, _, . and -)", m.Name)
 		}
 	}

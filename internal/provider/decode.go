@@ -231,8 +231,6 @@ func (f Format) messageOf(data json.RawMessage) json.RawMessage {
 		if items != nil {
 			return asObject(sendable(object{"items": items}.json(), "items"))["items"]
 		}
-	case "anthropic":
-		return f.assistant(o["content"], data)
 	case "gemini":
 		candidates, _ := jsonx.Elements(o["candidates"])
 		if len(candidates) > 0 {
@@ -241,7 +239,7 @@ func (f Format) messageOf(data json.RawMessage) json.RawMessage {
 		if o.has("parts") {
 			return sendable(data, "parts")
 		}
-	case "bedrock":
+	case "anthropic", "bedrock":
 		if message := asObject(o["output"])["message"]; message != nil {
 			return sendable(message, "content")
 		}

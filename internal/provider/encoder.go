@@ -49,18 +49,13 @@ func (e *encoder) declare(t *tool, begin, key string) {
 	e.value(t.schema)
 }
 
-// raw writes text unchanged.
-func (e *encoder) raw(s string) { e.out = append(e.out, s...) }
-
+func (e *encoder) raw(s string)    { e.out = append(e.out, s...) }
 func (e *encoder) string(s string) { e.out = jsonx.AppendQuote(e.out, s) }
-
-// text writes another member, whose value is text.
 func (e *encoder) text(key, s string) {
 	e.raw(`,"` + key + `":`)
 	e.string(s)
 }
 
-// value writes a JSON value.
 func (e *encoder) value(n *jsonx.Value) { e.out = n.AppendTo(e.out) }
 
 // emptyParams is the schema of a tool without params.
@@ -79,9 +74,7 @@ func (e *encoder) reread(raw []byte) *jsonx.Value {
 }
 
 func (e *encoder) object(raw []byte) (*jsonx.Value, error) { return e.parse(raw, jsonx.Object) }
-
-// array parses another JSON array of a definition.
-func (e *encoder) array(raw []byte) (*jsonx.Value, error) { return e.parse(raw, jsonx.Array) }
+func (e *encoder) array(raw []byte) (*jsonx.Value, error)  { return e.parse(raw, jsonx.Array) }
 
 func (e *encoder) parse(raw []byte, kind jsonx.Kind) (*jsonx.Value, error) {
 	if len(raw) > registry.MaxSchemaBytes {
@@ -155,14 +148,12 @@ func (e *encoder) prepareGrammar(t *tool) {
 	e.changed(t, changes)
 }
 
-// writeStrict writes the field strict if it is set for the tool.
 func (e *encoder) writeStrict(t *tool) {
 	if t.def.Provider.Strict != nil {
 		e.flag("strict", &t.strict)
 	}
 }
 
-// flag writes a boolean field unless it is nil.
 func (e *encoder) flag(key string, b *bool) {
 	if b != nil {
 		e.raw(`,"` + key + `":` + strconv.FormatBool(*b))
@@ -229,7 +220,6 @@ func (e *encoder) cachePoint(t *tool) *registry.CacheControl {
 	return point
 }
 
-// ttl writes the lifetime of a cache.
 func (e *encoder) ttl(point *registry.CacheControl) {
 	if point.TTL != "" {
 		e.text("ttl", point.TTL)

@@ -104,7 +104,6 @@ func (t *Turn) addMCP(o object) error {
 	return nil
 }
 
-// A tools/call result and its JSON-RPC response.
 type (
 	mcpResult struct {
 		Content    []registry.Content `json:"content"`

@@ -84,10 +84,7 @@ func (r nameRule) distinct(clean, name string, taken map[string]bool) string {
 
 // fit converts name so that the rule accepts it. A valid name is unchanged.
 func (r nameRule) fit(name string) string {
-	out := name
-	if !r.obeys(name) {
-		out = r.clean(name)
-	}
+	out := r.clean(name)
 	if r.reserved != nil && r.reserved(out) {
 		out += "_"
 	}
@@ -97,29 +94,13 @@ func (r nameRule) fit(name string) string {
 	return out
 }
 
-// clean replaces each invalid character with an underscore.
+// clean replaces each invalid character with an underscore. A valid name is unchanged.
 func (r nameRule) clean(name string) string {
 	out := text.Plain(name, "_"+r.extra)
 	if r.letterFirst && !isLetter(out[0]) {
 		return "_" + out
 	}
 	return out
-}
-
-func (r nameRule) obeys(name string) bool {
-	if r.letterFirst && !isLetter(name[0]) {
-		return false
-	}
-	for i := range len(name) {
-		if !r.takes(name[i]) {
-			return false
-		}
-	}
-	return true
-}
-
-func (r nameRule) takes(c byte) bool {
-	return isLetter(c) || c >= '0' && c <= '9' || strings.IndexByte(r.extra, c) >= 0
 }
 
 // isLetter reports whether c is a letter or an underscore, which all providers

@@ -187,7 +187,6 @@ func replyOpenAI(t *Turn, answers []Answer) []any {
 	return messages
 }
 
-// toolMessages returns the messages that answer the calls, and separately their media.
 func (t *Turn) toolMessages(answers []Answer, of func(part) any) (messages, media []any) {
 	type toolMessage struct {
 		Role    string          `json:"role"`
@@ -395,7 +394,6 @@ func (c *joinedCall) continuedBy(part object) bool {
 		c.function != nil
 }
 
-// text returns the arguments as a JSON string.
 func (i *joinedInput) text() json.RawMessage { return quoted(string(i.arguments.text())) }
 
 func (c *joinedCall) add(part object) {

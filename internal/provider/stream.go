@@ -47,7 +47,6 @@ func splitSSE(data []byte) []json.RawMessage {
 	return events
 }
 
-// splitLines returns the values of JSON Lines.
 func splitLines(data []byte) []json.RawMessage {
 	var events []json.RawMessage
 	for line := range bytes.Lines(data) {

@@ -358,5 +358,4 @@ func idOf(raw json.RawMessage) json.RawMessage {
 	return raw
 }
 
-// idText returns the id of a call for texts.
 func (c Call) idText() string { return cmp.Or(asText(c.id), string(c.id)) }

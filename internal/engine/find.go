@@ -254,7 +254,9 @@ func (f *finder) loadRegistry(ctx context.Context, step step, name string, q Que
 	} else {
 		reg = f.loadSources(ctx, step.sources, key != stepAll)
 	}
-	f.registries[key] = reg
+	if ctx.Err() == nil { // else it may lack sources
+		f.registries[key] = reg
+	}
 	return reg
 }
 

@@ -512,3 +512,20 @@ func TestFindQueriesServerOfLockedTool(t *testing.T) {
 		}
 	}
 }
+
+// TestCanceledLookupIsNotRemembered checks that later lookups load what a canceled one did not.
+func TestCanceledLookupIsNotRemembered(t *testing.T) {
+	w := newWorld(t, "", "a:x", "b:y")
+	s := w.session(Options{})
+	defer s.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, name := range []string{"a__x", "y"} {
+		if _, err := s.Tools.Find(ctx, name, Query{}); !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if _, err := s.Tools.Find(t.Context(), name, Query{}); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

@@ -36,9 +36,7 @@ func (l *Loader) Load(ctx context.Context, sources []Source, partial bool) *Regi
 	findings := make([]*finding, len(sources))
 	var wg sync.WaitGroup
 	for i, s := range sources {
-		f := l.finding(s)
-		findings[i] = f
-		wg.Go(func() { f.once.Do(func() { l.discover(ctx, s, f) }) })
+		wg.Go(func() { findings[i] = l.run(ctx, s) })
 	}
 	wg.Wait()
 	return l.build(ctx, findings, partial)
@@ -68,14 +66,14 @@ func (l *Loader) build(ctx context.Context, findings []*finding, partial bool) *
 // the tool in a registry.
 func (l *Loader) LoadFor(ctx context.Context, sources []Source, name string, lookup func(*Registry) error) *Registry {
 	sources = l.upTo(sources, name)
-	findings := make([]*finding, len(sources))
+	findings, done := make([]*finding, len(sources)), make([]chan *finding, len(sources))
 	for i, s := range sources {
-		f := l.finding(s)
-		findings[i] = f
-		l.later.Go(func() { f.once.Do(func() { l.discover(ctx, s, f) }) })
+		done[i] = make(chan *finding, 1)
+		l.later.Go(func() { done[i] <- l.run(ctx, s) })
 	}
-	for i, f := range findings {
-		<-f.done
+	for i := range findings {
+		f := <-done[i]
+		findings[i] = f
 		if _, ok := ServerOf(f.report.Name); !ok || !f.mayHave(name, l.opts.Overrides) {
 			continue
 		}
@@ -113,7 +111,7 @@ func (f *finding) mayHave(name string, o Overrides) bool {
 func (l *Loader) Renew(ctx context.Context, sources ...Source) {
 	var wg sync.WaitGroup
 	for _, s := range sources {
-		f := &finding{done: make(chan struct{})}
+		f := new(finding)
 		l.mu.Lock()
 		l.found[s] = f
 		l.mu.Unlock()
@@ -151,15 +149,10 @@ func (l *Loader) Given(s Source) []Tool {
 	l.mu.Lock()
 	f := l.found[s]
 	l.mu.Unlock()
-	if f == nil {
+	if f == nil || !f.done.Load() {
 		return nil
 	}
-	select {
-	case <-f.done:
-		return f.tools
-	default:
-		return nil
-	}
+	return f.tools
 }
 
 // Release forgets a source, which Close then does not close.
@@ -194,12 +187,32 @@ func (l *Loader) Close() error {
 	return errors.Join(errs...)
 }
 
+// run discovers a source once. If that is broken off because the call that it was for has ended, it
+// does not count: the next one that needs the source, or also waits for it, discovers it again.
+func (l *Loader) run(ctx context.Context, s Source) *finding {
+	for {
+		f := l.finding(s)
+		f.once.Do(func() { l.discover(ctx, s, f) })
+		if !f.brokenOff {
+			return f
+		}
+		l.mu.Lock()
+		if l.found[s] == f {
+			l.found[s] = new(finding) // it must stay there for Close
+		}
+		l.mu.Unlock()
+		if ctx.Err() != nil {
+			return f
+		}
+	}
+}
+
 func (l *Loader) finding(s Source) *finding {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	f := l.found[s]
 	if f == nil {
-		f = &finding{done: make(chan struct{})}
+		f = new(finding)
 		l.found[s] = f
 	}
 	return f
@@ -209,7 +222,7 @@ func (l *Loader) discover(ctx context.Context, s Source, f *finding) {
 	stack.Reserve()
 	start := time.Now()
 	f.report = SourceReport{Name: s.Name(), State: StateOK}
-	defer close(f.done)
+	defer f.done.Store(true)
 	if l.opts.Begins != nil {
 		defer l.opts.Begins(s.Name())()
 	}
@@ -220,6 +233,7 @@ func (l *Loader) discover(ctx context.Context, s Source, f *finding) {
 		f.report.Duration, f.report.Tools = time.Since(start), f.usable()
 		if f.report.Err != nil {
 			f.tools, f.report.State, f.report.Tools = nil, StateFailed, 0
+			f.brokenOff = ctx.Err() != nil
 		}
 		if l.opts.Observe != nil {
 			l.opts.Observe(f.report)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -493,5 +494,38 @@ func TestLongDescriptionsAreCut(t *testing.T) {
 		if got, err := reg.Lookup(name); err != nil || got.Description != want {
 			t.Errorf("%s: %q, %v", name, got.Description, err)
 		}
+	}
+}
+
+// brokenOff is a source that takes as long as its context the first time.
+type brokenOff struct {
+	listed
+	started chan struct{} // closed by the first run
+	ran     atomic.Bool
+}
+
+func (b *brokenOff) Discover(ctx context.Context) ([]Tool, []Diagnostic, error) {
+	if b.ran.CompareAndSwap(false, true) {
+		close(b.started)
+		<-ctx.Done()
+		return nil, nil, ctx.Err()
+	}
+	return b.listed.Discover(ctx)
+}
+
+// TestBrokenOffSourceRunsAgain checks that a source that was still running when the call that started
+// it ended does not count as failed, also for a call that waits for it.
+func TestBrokenOffSourceRunsAgain(t *testing.T) {
+	slow := &brokenOff{listed: listed{name: "mcp:b", tools: []Tool{mcpTool("b", "y")}}, started: make(chan struct{})}
+	sources := append(sourcesOf(mcpTool("a", "x")), slow)
+	l := NewLoader(Options{})
+	defer l.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	l.LoadFor(ctx, sources, "x", func(reg *Registry) error { _, err := reg.Lookup("x"); return err })
+	<-slow.started
+	cancel()
+	reg := l.Load(t.Context(), sources, false)
+	if _, err := reg.Lookup("y"); err != nil || len(reg.Failed()) > 0 {
+		t.Errorf("%v, failed: %v", err, reg.Failed())
 	}
 }

@@ -3,6 +3,7 @@ package registry
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 )
 
 // Filter decides whether a tool is registered. It returns nil to register it. It
@@ -62,10 +63,12 @@ type Options struct {
 
 type finding struct {
 	once   sync.Once
-	done   chan struct{} // closed when the other fields are set
+	done   atomic.Bool // whether the other fields are set
 	tools  []Tool
 	diags  []Diagnostic
 	report SourceReport
+
+	brokenOff bool // it failed because its context ended
 }
 
 // Overrides are the overrides in the settings. Their keys are any of the names of a

@@ -162,7 +162,7 @@ func nameStep(failed registry.Result, step string) registry.Result {
 		parts = append([]registry.Content{registry.TextContent("")}, parts...)
 	}
 	parts = slices.Clone(parts)
-	parts[0].Text = step + parts[0].Text
+	parts[0].Text = step + cmp.Or(parts[0].Text, failed.Summary)
 	failed.Content = parts
 	if failed.Display.Text != "" {
 		failed.Display.Text = step + failed.Display.Text
@@ -221,7 +221,9 @@ func (r *compositeRun) step(ctx context.Context, i int, s *step) (failed *regist
 	case err != nil && endsComposite(ctx, err):
 		return nil, err
 	case err != nil:
+		sofar := result.Content
 		result = registry.ErrorResult(failureCategory(err), err.Error())
+		result.Content = append(result.Content, sofar...)
 	case !wanted:
 		t.State, t.DurationMs = stepSkipped, 0
 	}
@@ -330,7 +332,7 @@ func copyValue(v any) any {
 func stepView(t stepTrace, result *registry.Result) any {
 	out := map[string]any{"tool": t.Tool, "state": t.State, "ok": t.State == stepOK, "text": result.Text()}
 	if t.Error != "" {
-		out["error"] = result.Text()
+		out["error"] = cmp.Or(result.Text(), result.Summary)
 	}
 	if v, err := jq.Decode(result.Structured); err == nil && v != nil {
 		out["structuredContent"] = v

@@ -42,6 +42,10 @@ func (r *recorder) call(_ context.Context, tool string, params json.RawMessage) 
 	switch tool {
 	case "fail":
 		return registry.ErrorResult(registry.ErrorTimeout, "it failed\nbadly"), nil
+	case "mute":
+		return registry.Result{IsError: true, Summary: "mute failed with no content"}, nil
+	case "slow":
+		return registry.ErrorResult(registry.ErrorTimeout, "so far"), errors.New("time limit reached")
 	case "json":
 		return registry.Result{Structured: params, Meta: json.RawMessage(`{"own":1}`)}, nil
 	case "no":
@@ -122,6 +126,9 @@ func TestCompositeOutcomes(t *testing.T) {
 		"last step":                         {text: "    steps: [{tool: echo, params: '{a: 1}'}]\n", calls: 1, want: `{"a":1}`},
 		"text":                              {text: "    steps: [{tool: echo}]\n    result: '\"plain\"'\n", calls: 1, want: "plain"},
 		"failure stops":                     {text: "    steps: [{tool: fail}, {tool: echo}]\n", calls: 1, want: "step 1 of 2 (fail) failed: it failed\nbadly", isError: true},
+		"failure without content":           {text: "    steps: [{tool: mute}]\n", calls: 1, want: "step 1 of 1 (mute) failed: mute failed with no content", isError: true},
+		"failure without content, seen":     {text: "    steps: [{tool: mute, continueOnError: true}]\n    result: '.steps[0].error'\n", calls: 1, want: "mute failed with no content"},
+		"time limit":                        {text: "    steps: [{tool: slow}]\n", calls: 1, want: "step 1 of 1 (slow) failed: time limit reached\nso far", isError: true},
 		"failure tolerated":                 {text: "    steps: [{tool: echo}, {tool: fail, continueOnError: true}]\n", calls: 2, want: `{"x":1}`},
 		"joined":                            {text: "    steps: [{tool: echo, params: '{a: 1}'}, {tool: fail, continueOnError: true}, {tool: echo}]\n", calls: 3, want: "{\"a\":1}\n\n{\"x\":1}"},
 		"failure is visible to expressions": {text: "    steps: [{tool: fail, continueOnError: true}]\n    result: '[.steps[0].ok, .steps[0].error]'\n", calls: 1, want: `[false,"it failed\nbadly"]`},

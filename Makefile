@@ -34,9 +34,9 @@ TESTFLAGS := -timeout 30m
 # The packages that run the most side by side.
 RACED := $(addprefix ./internal/,serve/... mcpclient/wire process script)
 # Everything that is built for the tests is built without data for debuggers, which would
-# take a sixth of the time, by a compiler that collects its garbage less often, which takes
-# another sixth.
-test race race-short: export GOFLAGS := $(shell go env GOFLAGS) '-ldflags=-s -w' -gcflags=all=-dwarf=false '-toolexec=env GOGC=400'
+# take a sixth of the time, by a compiler that collects garbage only when it has used much
+# memory, which takes a fifth.
+test race race-short: export GOFLAGS := $(shell go env GOFLAGS) '-ldflags=-s -w' -gcflags=all=-dwarf=false '-toolexec=env GOGC=off GOMEMLIMIT=800MiB'
 # With the race detector a program sleeps for a second before it exits.
 race race-short: export GORACE = atexit_sleep_ms=0
 

@@ -28,10 +28,17 @@ func (f Format) Decode(data []byte) (*Turn, error) {
 	if len(data) == 0 {
 		return nil, f.unreadable("it is empty")
 	}
-	data, camel := f.asSent(data)
+	camel := false
 	events, err := f.splitStream(data)
-	if err == nil && events != nil {
+	if err == nil && events == nil {
+		data, camel = f.asSent(data)
+	} else if err == nil {
 		var response any
+		for i := range events {
+			var is bool
+			events[i], is = f.asSent(events[i])
+			camel = camel || is
+		}
 		if err = foreignError(asObject(events[0])); err == nil {
 			response, err = f.join(events)
 		}
@@ -78,24 +85,58 @@ func (f Format) Decode(data []byte) (*Turn, error) {
 	return t, nil
 }
 
-// asSent returns data with the names that the API has sent, and whether they were in camelCase, as in
-// the objects of Mistral's, OpenRouter's and Cohere's SDKs for TypeScript.
-func (f Format) asSent(data []byte) (out []byte, camel bool) {
-	if f.Name != "mistral" && !strings.HasPrefix(f.Name, "openai") ||
-		bytes.Contains(data, []byte(`"tool_calls":`)) || bytes.Contains(data, []byte(`"call_id":`)) {
+// camelNames are names in the objects of Mistral's, OpenRouter's and Cohere's SDKs for TypeScript, each
+// followed by that of the API.
+const camelNames = "toolCalls tool_calls toolCallId tool_call_id callId call_id finishReason finish_reason " +
+	"incompleteDetails incomplete_details imageUrl image_url documentUrl document_url documentName document_name " +
+	"inputAudio input_audio fileData file_data"
+
+// asSent returns data with the names of the API, and whether some were in camelCase.
+func (f Format) asSent(data json.RawMessage) (out json.RawMessage, camel bool) {
+	if f.Name != "mistral" && !strings.HasPrefix(f.Name, "openai") {
 		return data, false
 	}
-	out = []byte(strings.NewReplacer(`"toolCalls":`, `"tool_calls":`, `"finishReason":`, `"finish_reason":`,
-		`"callId":`, `"call_id":`, `"incompleteDetails":`, `"incomplete_details":`).Replace(string(data)))
-	return out, len(out) > len(data)
+	return renamed(data, strings.Fields(camelNames))
 }
 
-// inCamelCase returns a message with the names that those SDKs take. Only a name of a member is followed by a colon.
+// inCamelCase returns a message with the names that those SDKs take.
 func inCamelCase(message json.RawMessage) json.RawMessage {
-	return []byte(strings.NewReplacer(`"tool_calls":`, `"toolCalls":`, `"tool_call_id":`, `"toolCallId":`,
-		`"call_id":`, `"callId":`, `"image_url":`, `"imageUrl":`, `"document_url":`, `"documentUrl":`,
-		`"document_name":`, `"documentName":`, `"input_audio":`, `"inputAudio":`, `"file_data":`, `"fileData":`,
-	).Replace(string(message)))
+	names := strings.Fields(camelNames)
+	slices.Reverse(names)
+	message, _ = renamed(message, names)
+	return message
+}
+
+// renamed gives members of raw other names, and reports whether there are any. names has pairs of an old and a
+// new name.
+func renamed(raw json.RawMessage, names []string) (json.RawMessage, bool) {
+	for i := 0; i < len(names); i += 2 {
+		if bytes.Contains(raw, []byte(names[i])) {
+			v, err := jsonx.Parse(raw, jsonx.Options{})
+			if err != nil || !rename(v, names) {
+				return raw, false
+			}
+			return v.JSON(), true
+		}
+	}
+	return raw, false
+}
+
+// rename renames members of v and of what is in it, except for params.
+func rename(v *jsonx.Value, names []string) (found bool) {
+	for i := 0; i < len(names) && v.Is(jsonx.Object); i += 2 {
+		if v.Get(names[i]) != nil && v.Get(names[i+1]) == nil {
+			v.Rename(names[i], names[i+1])
+			found = true
+		}
+	}
+	for _, m := range v.Fields() {
+		found = m.Name != "arguments" && rename(m.Value, names) || found
+	}
+	for _, element := range v.Elements() {
+		found = rename(element, names) || found
+	}
+	return found
 }
 
 // mend gives an id to a single call without one, since some servers write an empty id. In the
@@ -411,8 +452,13 @@ func (f Format) splitEvents(data []byte) (events []json.RawMessage) {
 	second, _, _ := bytes.Cut(rest, []byte("\n"))
 	switch {
 	case data[0] == '[' && registry.CheckJSON(data) == nil:
-		if events, _ = jsonx.Elements(data); slices.ContainsFunc(events[:min(2, len(events))], isEvent) {
-			return events
+		for element := range jsonx.Children(data, 0) {
+			if isEvent(data[element.Start:element.End]) {
+				events, _ = jsonx.Elements(data)
+			}
+			if events != nil || element.Key == "1" {
+				return events
+			}
 		}
 	case json.Valid(line) && (len(rest) > 0 || f.Name != "gemini") && (isEvent(line) || isEvent(second)):
 		return splitLines(data)

@@ -53,6 +53,7 @@ func TestDecode(t *testing.T) {
 		{"byte order mark", "openai", "\uFEFF" + `[{"id":"x","function":{"name":"f","arguments":"{\"a\":1}"}}]`, one},
 		{"names in camelCase", "mistral", `{"choices":[{"finishReason":"tool_calls","message":{"toolCalls":[{"id":"x","function":{"name":"f","arguments":"{\"a\":1}"}}]}}]}`, one},
 		{"names in camelCase, of a call", "openai", `{"role":"assistant","tool_calls":[{"id":"x","function":{"name":"f","arguments":{"toolCalls":1}}}]}`, []call{{Name: "f", Params: `{"toolCalls":1}`}}},
+		{"names in camelCase, and the same in params", "openai", `{"role":"assistant","toolCalls":[{"id":"x","function":{"name":"f","arguments":{"toolCalls":1}}}]}`, []call{{Name: "f", Params: `{"toolCalls":1}`}}},
 		{"names in camelCase, events", "mistral", `{"data":{"choices":[{"index":0,"delta":{"toolCalls":[{"id":"x","function":{"name":"f","arguments":"{\"a\":1}"}}]},"finishReason":null}]}}` + "\n" +
 			`{"data":{"choices":[{"index":0,"delta":{},"finishReason":"tool_calls"}]}}`, one},
 		{"calls without args", "gemini", `[{"id":"x","name":"f"},{"name":"g"}]`, []call{{Name: "f"}, {Name: "g"}}},

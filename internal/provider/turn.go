@@ -151,13 +151,7 @@ func (p part) asText() string {
 	case p.Data != nil:
 		return p.Note() + " cannot be shown"
 	case p.Type == registry.ContentResourceLink:
-		text := "[resource " + p.URI
-		for _, more := range []string{p.Name, p.MIMEType, p.Description} {
-			if more != "" {
-				text += ", " + more
-			}
-		}
-		return text + "]"
+		return p.Note()
 	}
 	return strings.ReplaceAll(p.Text, "\x00", "\uFFFD") // some servers read no further than a NUL
 }

@@ -303,6 +303,15 @@ func Sendable(content []Content) []Content {
 
 // Note describes content that is not text.
 func (c Content) Note() string {
+	if c.Type == ContentResourceLink {
+		text := "[resource " + c.URI
+		for _, more := range []string{c.Name, c.MIMEType, c.Description} {
+			if more != "" {
+				text += ", " + more
+			}
+		}
+		return text + "]"
+	}
 	name := ""
 	if c.URI != "" {
 		name = " " + c.URI

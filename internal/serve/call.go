@@ -261,7 +261,7 @@ func errorResult(text string) *callResult {
 // resultOf converts a result for the client's revision. Before 2026-07-28
 // structured content had to be an object.
 func resultOf(c *question.Client, r registry.Result) *callResult {
-	out := &callResult{Content: append([]registry.Content{}, r.Content...), IsError: r.IsError} // not null
+	out := &callResult{Content: c.Readable(r.Content), IsError: r.IsError}
 	if c.Modern || jsonx.KindOf(r.Structured) == jsonx.Object {
 		out.Structured = r.Structured
 	}

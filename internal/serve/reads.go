@@ -75,6 +75,9 @@ func (r *reads) getPrompt(ctx context.Context, v *offer.View, req *mcp.GetPrompt
 				return err
 			})
 		messages := append([]mcpclient.Message{}, filled.Messages...) // not null
+		for i, m := range messages {
+			messages[i].Content = question.From(ctx).Readable([]registry.Content{m.Content})[0]
+		}
 		return &promptResult{Description: filled.Description, Messages: messages}, err
 	})
 }

@@ -398,6 +398,19 @@ func (c *Client) Continues(failed error) {
 	c.call.becomes.Do(func() { close(c.call.task) })
 }
 
+// Readable returns content with descriptions in place of what the client's revision does not have,
+// never nil. Clients refuse a whole result for one part of an unknown type.
+func (c *Client) Readable(content []registry.Content) []registry.Content {
+	out := append([]registry.Content{}, content...)
+	for i, part := range out {
+		if part.Type == registry.ContentAudio && c.Revision < "2025-03-26" ||
+			part.Type == registry.ContentResourceLink && c.Revision < "2025-06-18" {
+			out[i] = registry.TextContent(part.Note())
+		}
+	}
+	return out
+}
+
 // Left implements [caller.Peer].
 func (c *Client) Left() bool { return !c.Modern && transport.Left(c.Request) }
 

@@ -198,7 +198,7 @@ func Cause(err error) error {
 }
 
 // CanonicalHost returns a host in the form in which hosts are compared and dialed: in ASCII and
-// lower case, without brackets and the final dot, addresses in the usual notation, and IPv4
+// lower case, without brackets and final dots, addresses in the usual notation, and IPv4
 // addresses in IPv6 notation as IPv4.
 func CanonicalHost(host string) string {
 	host = strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
@@ -207,7 +207,7 @@ func CanonicalHost(host string) string {
 			host = ascii
 		}
 	}
-	host = strings.ToLower(strings.TrimSuffix(host, "."))
+	host = strings.ToLower(strings.TrimRight(host, "."))
 	if a, err := netip.ParseAddr(host); err == nil {
 		return a.Unmap().String()
 	}

@@ -164,7 +164,7 @@ func TestFetchHeadersStayAtTheirOrigin(t *testing.T) {
 }
 
 func FuzzParseAddress(f *testing.F) {
-	for _, s := range []string{"http://a/", "https://[::1]:80/x?y#z", "http://１２７.0.0.1", "http://a%2fb/", "HTTP:\\\\a", "http://a:080", "http://xn--/"} {
+	for _, s := range []string{"http://a/", "https://[::1]:80/x?y#z", "http://１２７.0.0.1", "http://a%2fb/", "HTTP:\\\\a", "http://a:080", "http://xn--/", "http://a../", "http://１２７.0.."} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {

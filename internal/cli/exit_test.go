@@ -43,7 +43,7 @@ func TestExitCodes(t *testing.T) {
 		"a denial":                           {&exec.Denied{Tool: "t"}, "denied", 5, ""},
 		"nobody to ask":                      {&exec.NeedsConfirmation{Tool: "t", Hint: "--yes"}, "needs_approval", 6, "--yes"},
 		"nobody to ask, in short":            {registry.ErrNeedsConfirmation, "needs_approval", 6, ""},
-		"a time limit":                       {&exec.TimeoutError{Tool: "t"}, "timeout", 124, ""},
+		"a time limit":                       {&exec.TimeoutError{Tool: "t"}, "timeout", 124, "use --timeout to change it"},
 		"a tool's own time limit":            {&exec.ToolError{Category: registry.ErrorTimeout}, "timeout", 124, ""},
 		"a login":                            {fmt.Errorf("%w: %w", registry.ErrSourceFailed, registry.ErrNeedsLogin), "needs_login", 8, ""},
 		"a tool that failed":                 {&exec.ToolError{Category: registry.ErrorExecution}, "tool_error", 7, ""},

@@ -52,7 +52,7 @@ func failureKinds() []failureKind {
 func encodeFailure(ctx context.Context, r registry.Result, err error) (registry.Result, *recording.Failure) {
 	cause := context.Cause(ctx)
 	if over, ok := errors.AsType[*exec.TimeoutError](cause); ok {
-		return over.Stopped(r), &recording.Failure{Kind: failureTimeout, Text: over.Error()}
+		return over.Stopped(r), &recording.Failure{Kind: failureTimeout, Text: over.Error(), Hint: over.Hint()}
 	}
 	if cause != nil {
 		return r, &recording.Failure{Kind: failureCanceled, Text: "the call was canceled"}

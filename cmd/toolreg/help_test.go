@@ -55,6 +55,17 @@ func TestEveryCommandHasHelp(t *testing.T) {
 // comment.
 var exampleLine = regexp.MustCompile(`^  (toolreg |# |.*\btoolreg )`)
 
+// A command that is listed under another name would be unknown.
+func TestCommandsAreListedUnderTheirNames(t *testing.T) {
+	for _, g := range commands.Program("").Commands {
+		for _, c := range g.Commands {
+			if name := c.New(&cli.Env{}).Name(); c.Name != "" && c.Name != name {
+				t.Errorf("the command %s is listed as %s", name, c.Name)
+			}
+		}
+	}
+}
+
 // eachCommand visits every command of the program with its path.
 func eachCommand(visit func(path string, cmd *cobra.Command)) {
 	var walk func(prefix string, c *cobra.Command)
@@ -67,7 +78,7 @@ func eachCommand(visit func(path string, cmd *cobra.Command)) {
 	}
 	for _, g := range commands.Program("").Commands {
 		for _, c := range g.Commands {
-			walk("", c(&cli.Env{}))
+			walk("", c.New(&cli.Env{}))
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -38,8 +39,51 @@ type Group struct {
 	Commands []Command
 }
 
-// Command builds a command.
-type Command = func(*Env) *cobra.Command
+// Command builds a command. If the first word of the command line after global flags is
+// Name, no other command is built. Name is empty for commands that need the others.
+type Command = struct {
+	Name string
+	New  func(*Env) *cobra.Command
+}
+
+// addCommands adds only the commands that a command line needs: building all takes a twentieth of a
+// short run.
+func (p *Program) addCommands(root *cobra.Command, e *Env) {
+	name := firstWord(root.PersistentFlags(), e.Argv)
+	wanted := func(c Command) bool { return c.Name == name && name != "" }
+	all := !slices.ContainsFunc(p.Commands, func(g Group) bool { return slices.ContainsFunc(g.Commands, wanted) })
+	for _, g := range p.Commands {
+		if g.Title != "" {
+			root.AddGroup(&cobra.Group{ID: g.Title, Title: g.Title})
+		}
+		for _, c := range g.Commands {
+			if all || wanted(c) {
+				cmd := c.New(e)
+				cmd.GroupID = g.Title
+				root.AddCommand(cmd)
+			}
+		}
+	}
+}
+
+// firstWord returns the first word of a command line that is neither a flag nor
+// the value of one; "" if there is none, or if a flag is unknown.
+func firstWord(flags *pflag.FlagSet, argv []string) string {
+	for i := 0; i < len(argv); i++ {
+		word := argv[i]
+		name, long := strings.CutPrefix(word, "--")
+		switch f := flags.Lookup(name); {
+		case !strings.HasPrefix(word, "-"):
+			return word
+		case long && strings.Contains(name, "="):
+		case long && f == nil:
+			return ""
+		case long && f.NoOptDefVal == "": // the next word is its value
+			i++
+		}
+	}
+	return ""
+}
 
 func newRootCommand(e *Env, p *Program) *cobra.Command {
 	root := &cobra.Command{
@@ -75,16 +119,7 @@ func newRootCommand(e *Env, p *Program) *cobra.Command {
 	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)
 	globalFlags(root)
 	root.Flags().Bool("version", false, "print the version")
-	for _, g := range p.Commands {
-		if g.Title != "" {
-			root.AddGroup(&cobra.Group{ID: g.Title, Title: g.Title})
-		}
-		for _, c := range g.Commands {
-			cmd := c(e)
-			cmd.GroupID = g.Title
-			root.AddCommand(cmd)
-		}
-	}
+	p.addCommands(root, e)
 	root.AddCommand(newTopic(e, "exit-codes", "Exit codes", func(int) string { return exitCodesHelp }),
 		newTopic(e, "flags", "Flags that every command takes",
 			func(width int) string { return FlagsHelp(root, width) }),
@@ -215,11 +250,11 @@ func PresetFlag(cmd *cobra.Command, preset *string) {
 // flags, because their environment and command line belong to others.
 func InternalCommands() []Command {
 	internal := func(name string, run func(*Env, *cobra.Command, []string) error) Command {
-		return func(e *Env) *cobra.Command {
+		return Command{name, func(e *Env) *cobra.Command {
 			return &cobra.Command{Use: name, Hidden: true, DisableFlagParsing: true,
 				PersistentPreRunE: func(*cobra.Command, []string) error { return nil },
 				RunE:              func(cmd *cobra.Command, argv []string) error { return run(e, cmd, argv) }}
-		}
+		}}
 	}
 	return []Command{
 		// It manages a background command of run_shell_command.

@@ -120,7 +120,8 @@ func (p Program) Tree(out io.Writer) *cobra.Command {
 }
 
 // RunCommand runs another command with the global flags of the current one, prints its
-// error and reports whether it succeeded. The settings are read again.
+// error and reports whether it succeeded. The settings are read again. A command that
+// calls it must leave Name of its [Command] empty.
 func (e *Env) RunCommand(ctx context.Context, argv ...string) bool {
 	ours := e.Config.command
 	defer func() { e.Config.command = ours; e.Config.Forget() }()

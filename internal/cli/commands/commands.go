@@ -38,12 +38,18 @@ func Program(version string) cli.Program {
 func groups() []cli.Group {
 	type list = []cli.Command
 	return []cli.Group{
-		{Title: "Core commands", Commands: list{listcmd.New, discovercmd.New, schemacmd.New, callcmd.New, serverscmd.New}},
-		{Title: "Tools", Commands: list{searchcmd.New, runcmd.New, taskscmd.New, whycmd.New}},
-		{Title: "Agents", Commands: list{servecmd.New, rpccmd.New}},
-		{Title: "Sources", Commands: list{pluginscmd.New, lockcmd.New, cachecmd.New}},
-		{Title: "Trust and records", Commands: list{trustcmd.New, policycmd.New, approvalscmd.New, auditcmd.New, auditcmd.NewStats}},
-		{Title: "Setup", Commands: list{initcmd.New, settingscmd.New, doctorcmd.New, completioncmd.New, cli.NewVersionCommand}},
-		{Commands: append(cli.InternalCommands(), completioncmd.NewComplete)},
+		{Title: "Core commands", Commands: list{{"list", listcmd.New},
+			{"discover", discovercmd.New}, {"schema", schemacmd.New}, {"call", callcmd.New},
+			{"servers", serverscmd.New}}},
+		{Title: "Tools", Commands: list{{"search", searchcmd.New}, {"run", runcmd.New}, {"tasks", taskscmd.New}, {"why", whycmd.New}}},
+		{Title: "Agents", Commands: list{{"serve", servecmd.New}, {"rpc", rpccmd.New}}},
+		{Title: "Sources", Commands: list{{"plugins", pluginscmd.New}, {"lock", lockcmd.New}, {"cache", cachecmd.New}}},
+		{Title: "Trust and records", Commands: list{{"trust", trustcmd.New},
+			{"policy", policycmd.New}, {"approvals", approvalscmd.New},
+			{"audit", auditcmd.New}, {"stats", auditcmd.NewStats}}},
+		{Title: "Setup", Commands: list{{"init", initcmd.New},
+			{"settings", settingscmd.New}, {"", doctorcmd.New}, {"", completioncmd.New},
+			{"version", cli.NewVersionCommand}}},
+		{Commands: append(cli.InternalCommands(), cli.Command{New: completioncmd.NewComplete})},
 	}
 }

@@ -43,10 +43,8 @@ func TestMatrixIsComplete(t *testing.T) {
 	}
 	for _, group := range commands.Program("").Commands {
 		for _, c := range group.Commands {
-			switch name := c(&cli.Env{}).Name(); name {
-			case "doctor", "completion", "complete": // they are about the other commands
-			default:
-				check("command", name, callNothing()[name])
+			if c.Name != "" { // else it is about the other commands
+				check("command", c.Name, callNothing()[c.Name])
 			}
 		}
 	}

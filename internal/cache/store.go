@@ -11,6 +11,7 @@ package cache
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -145,6 +146,32 @@ func (s *Store) Load(source Source, keys map[Kind]string) (Record, error) {
 	return record, nil
 }
 
+// Facts returns the facts of one kind of a source's record that may be used, without reading what
+// the source has listed; nil if there are none.
+func (s *Store) Facts(source Source, kind Kind) json.RawMessage {
+	rule := s.opts.Rules[kind]
+	s.mu.Lock()
+	expired := s.expired[expiry{source.Name, kind}]
+	s.mu.Unlock()
+	dir, err := s.dir()
+	if err != nil || expired || !rule.reads() {
+		return nil
+	}
+	h, err := readHeader(dir, source.file())
+	if !errors.Is(err, fs.ErrNotExist) {
+		s.warnOf(source, err)
+	}
+	if err != nil || h.Key != source.Key || h.Source != source.Name {
+		return nil
+	}
+	for _, e := range h.Entries {
+		if e.Kind == kind && rule.usable(Entry{Stored: e.Stored}, s.opts.Now()) {
+			return e.Facts
+		}
+	}
+	return nil
+}
+
 // warnOf warns about a file that cannot be used; err may be nil.
 func (s *Store) warnOf(source Source, err error) {
 	if err != nil {
@@ -226,6 +253,9 @@ func (s *Store) Flush() error {
 	s.mu.Unlock()
 	changed := false
 	for source, r := range pending {
+		if s.holds(source, r) {
+			continue
+		}
 		record, _ := s.readRecord(source) // a damaged record is replaced
 		if record == nil {
 			record = Record{}
@@ -253,6 +283,31 @@ func (s *Store) Flush() error {
 		return err
 	}
 	return dir.Sweep(s.opts.Now(), state.Bounds{Age: maxAge, Files: maxFiles, Bytes: maxBytes})
+}
+
+// holds reports whether a source's file has the entries of r, by its header alone: a listing can
+// be large, and most runs save the same one again. It reports false if others have parts.
+func (s *Store) holds(source Source, r Record) bool {
+	dir, err := s.dir()
+	if err != nil {
+		return false
+	}
+	h, err := readHeader(dir, source.file())
+	if err != nil || h.Key != source.Key || h.Source != source.Name {
+		return false
+	}
+	left := maps.Clone(r)
+	var parts [][]byte
+	for _, stored := range h.Entries {
+		e, saved := r[stored.Kind]
+		if !slices.EqualFunc(e.Parts, stored.Sizes, func(part []byte, size int) bool { return len(part) == size }) ||
+			saved && !s.isKnown(stored.Kind, e, Entry{stored.Key, stored.Facts, e.Parts, stored.Stored}) {
+			return false
+		}
+		delete(left, stored.Kind)
+		parts = append(parts, e.Parts...)
+	}
+	return left.isEmpty() && checksum(h.Entries, parts) == h.CRC
 }
 
 // isKnown reports whether an entry would change nothing but the age of the stored one, where

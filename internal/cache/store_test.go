@@ -165,16 +165,9 @@ func TestEntryWithAnotherKeyIsNotLoaded(t *testing.T) {
 	}
 }
 
-// An entry may be used whatever the source has listed.
-func TestLoadOneKind(t *testing.T) {
+// The facts of a kind may be used when its entry may, whatever the source has listed.
+func TestFacts(t *testing.T) {
 	s := newShelf(t)
-	protocol := func(store *Store, source Source) string {
-		r, err := store.Load(source, map[Kind]string{Protocol: ""})
-		if err != nil {
-			t.Error(err)
-		}
-		return string(r[Protocol].Facts)
-	}
 	s.keep(t, s.run(time.Hour, Fresh), Record{Protocol: {Facts: []byte(`"modern"`)}, Listing: {Facts: []byte("1"), Parts: [][]byte{[]byte("a\nb")}}})
 	fresh := s.run(time.Hour, Fresh)
 	for name, tt := range map[string]struct {
@@ -182,25 +175,26 @@ func TestLoadOneKind(t *testing.T) {
 		source Source
 		want   string
 	}{
-		"fresh":       {fresh, src, `"modern"`},
-		"offline":     {s.run(0, Offline), src, `"modern"`},
-		"not read":    {s.run(time.Hour, Live), src, ""},
-		"too old":     {s.run(time.Nanosecond, Fresh), src, ""},
-		"another key": {fresh, Source{Name: src.Name, Key: "other"}, ""},
+		"fresh":          {fresh, src, `"modern"`},
+		"offline":        {s.run(0, Offline), src, `"modern"`},
+		"not read":       {s.run(time.Hour, Live), src, ""},
+		"too old":        {s.run(time.Nanosecond, Fresh), src, ""},
+		"another key":    {fresh, Source{Name: src.Name, Key: "other"}, ""},
+		"another source": {fresh, Source{Name: "other", Key: src.Key}, ""},
 	} {
 		s.now = s.now.Add(time.Second)
-		if got := protocol(tt.store, tt.source); got != tt.want {
+		if got := string(tt.store.Facts(tt.source, Protocol)); got != tt.want {
 			t.Errorf("%s: %q, want %q", name, got, tt.want)
 		}
 	}
 	fresh.Expire(src.Name, Protocol)
-	if got := protocol(fresh, src); got != "" || len(s.warns) > 0 {
+	if got := fresh.Facts(src, Protocol); got != nil || len(s.warns) > 0 {
 		t.Errorf("expired: %q, warnings %v", got, s.warns)
 	}
 	if err := s.dir.Put(src.file(), []byte("{")); err != nil {
 		t.Fatal(err)
 	}
-	if got := protocol(s.run(time.Hour, Fresh), src); got != "" || len(s.warns) != 1 {
+	if got := s.run(time.Hour, Fresh).Facts(src, Protocol); got != nil || len(s.warns) != 1 {
 		t.Errorf("damaged: %q, warnings %v", got, s.warns)
 	}
 }

@@ -121,8 +121,7 @@ func (l *Server) Protocol(ctx context.Context) (protocol string) {
 	if err != nil {
 		return ""
 	}
-	record, _ := l.store.Records.Load(source, map[cache.Kind]string{cache.Protocol: ""})
-	_ = json.Unmarshal(record[cache.Protocol].Facts, &protocol) // ignore invalid data
+	_ = json.Unmarshal(l.store.Records.Facts(source, cache.Protocol), &protocol) // ignore invalid data
 	return protocol
 }
 
